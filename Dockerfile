@@ -1,14 +1,18 @@
-# ivme serve over a directory:  docker build -t ivme . && docker run -p 8000:8000 -v "$PWD/state:/state" ivme
+# ivme serve over a directory:
+#   docker build -t ivme .
+#   docker run -p 8000:8000 -v "$PWD/state:/state" -e IVME_TOKEN="$(openssl rand -hex 16)" ivme
 FROM python:3.12-slim AS build
+# hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
 COPY . /source
 RUN pip wheel --no-cache-dir --wheel-dir /wheels '/source[serve]'
 
 FROM python:3.12-slim
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --no-index --find-links /wheels 'ivme[serve]' && rm -rf /wheels && useradd --create-home ivme \
-    && install --directory --owner ivme /state
-USER ivme
+# hadolint ignore=DL3013
+RUN pip install --no-cache-dir --no-index --find-links /wheels 'ivme[serve]' && rm -rf /wheels \
+    && useradd --create-home --uid 1000 ivme && install --directory --owner ivme /state
+USER 1000
 VOLUME /state
 EXPOSE 8000
 ENTRYPOINT ["ivme", "serve"]

@@ -116,6 +116,12 @@ def check_page(path: Path) -> None:
         assert [] == [line for line in shown if line not in lines], f"{path.name}, behind line {block.line}"
 
 
+@pytest.mark.parametrize("block", python_blocks(ROOT / "docs" / "gallery.md"), ids=lambda block: f"line {block.line}")
+def test_each_use_in_the_gallery_is_a_script_of_its_own(block: Block) -> None:
+    printed = run_python(block, ROOT / "docs" / "gallery.md", {"__name__": "__page__"})
+    assert re.findall(r"# prints (.*)$", block.text, flags=re.MULTILINE) == printed.splitlines() != []
+
+
 SHOWN = re.compile(r"\s*(?:`print\((\w+)\)` shows\s*)?^```text\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 
 

@@ -102,6 +102,10 @@ class UnknownNameError(QueryError):
     """A table, column, view or parameter that does not exist, or whose name is ambiguous."""
 
 
+class MissingPackageError(IvmeError, ImportError):
+    """A package that this part of ivme needs is not installed; the message has the line that installs it."""
+
+
 class SchemaError(IvmeError):
     """A table definition, or a query's use of a table, that contradicts itself."""
 

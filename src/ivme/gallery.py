@@ -74,8 +74,10 @@ WHERE a1.city = :origin AND a2.city = :dest""",
         "Revenue of unshipped orders (after TPC-H Q3)",
         """SELECT l.l_orderkey, o.o_orderdate, o.o_shippriority,
        SUM(l.l_extendedprice * (1 - l.l_discount)) AS revenue
-FROM customer c JOIN orders o ON c.c_custkey = o.o_custkey JOIN lineitem l ON l.l_orderkey = o.o_orderkey
-WHERE c.c_mktsegment = 'BUILDING' AND o.o_orderdate < DATE '1995-03-15' AND l.l_shipdate > DATE '1995-03-15'
+FROM customer c JOIN orders o ON c.c_custkey = o.o_custkey
+JOIN lineitem l ON l.l_orderkey = o.o_orderkey
+WHERE c.c_mktsegment = 'BUILDING'
+AND o.o_orderdate < DATE '1995-03-15' AND l.l_shipdate > DATE '1995-03-15'
 GROUP BY l.l_orderkey, o.o_orderdate, o.o_shippriority""",
         _TPCH,
     ),

@@ -45,7 +45,7 @@ def read_tables(tables: Tables | None) -> tuple[Table, ...]:
     found = tuple(tables)
     for each in found:
         if not isinstance(each, Table):
-            raise SchemaError(f"tables must map names to schemas, or list Table objects; {each!r} is none")
+            raise SchemaError(f"tables must map names to schemas, or list Table objects; {each!r} is not a Table")
     return found
 
 

@@ -289,7 +289,7 @@ class View(PositionedView):
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
                 verb, other = ("is not in", "why_not") if present else ("is in", "why")
-                raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
+                raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) says why")
             if plan is None:
                 return order_reasons(self._runtime.reader, self.state, row, present=present)
             if plan.marks is None:
@@ -339,7 +339,7 @@ class View(PositionedView):
         query = self.state.typed.query
         if query.input and query.aggregates:
             raise PlanError(
-                f"view {self.name} has parameters and aggregates, so that its changes cannot be followed; "
+                f"view {self.name} has parameters and aggregates, so its changes cannot be followed; "
                 f"follow a view that groups by {', '.join(query.parameters)} instead"
             )
 

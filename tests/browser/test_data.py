@@ -112,7 +112,7 @@ def test_a_view_that_is_evaluated_when_it_is_asked_is_not_followed_but_asked_aga
     page = open_page(address, "#/view/friends")
     page.get_by_role("textbox", name="A int").fill("201")
     page.get_by_role("button", name="Ask", exact=True).click()
-    expect(page.locator(".data .message")).to_contain_text("0 rows · asked for again every second")
+    expect(page.locator(".data .message")).to_contain_text("0 rows · read again every second")
     assert "request" == shop.view("friends").explain().strategy
     shop.insert("follows", [(201, 202), (202, 203), (203, 201)])
     expect(page.locator("table.rows tbody td")).to_have_text(["202", "203"])

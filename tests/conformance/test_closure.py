@@ -73,7 +73,7 @@ def test_only_a_first_insert_and_a_last_delete_of_an_edge_matter(db: Database) -
     assert [("a", "b")] == rows_of(view)
     in_one_batch(db, ("delete", "edge", edges("ab")), ("insert", "edge", edges("ab bc")))
     assert edges("ab ac bc") == rows_of(view)
-    with pytest.raises(DataError, match="not there as often"):
+    with pytest.raises(DataError, match="not there"):
         db.delete("edge", edges("ab ab"))
     assert edges("ab ac bc") == rows_of(view)
 

@@ -183,7 +183,7 @@ BAD: list[tuple[Callable[[Database], Any], type[Exception], str]] = [
     (lambda db: db.update("R", set={"n": 1, "N": 2}), SchemaError, "twice"),
     (lambda db: db.update("R", set={"n": 1}, where="n = 1", w=1), UnknownNameError, "no parameter :w"),
     (lambda db: db.update("R", set={"n": "n, k"}), IvmeError, "one expression"),
-    (lambda db: db.update("R", set={"n": "COUNT(*)"}), IvmeError, "cannot stand here"),
+    (lambda db: db.update("R", set={"n": "COUNT(*)"}), IvmeError, "is not allowed here"),
     (lambda db: db.delete_where("R", "n"), IvmeError, "not a condition"),
     (lambda db: db.delete_where("R", ""), IvmeError, "."),
     (lambda db: db.delete_where("R", None), SchemaError, "truncate"),  # type: ignore[arg-type]

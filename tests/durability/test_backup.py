@@ -86,7 +86,7 @@ def test_a_place_that_is_taken_is_refused_and_left_as_it_is(tmp_path: Path) -> N
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "note").write_text("mine")
     with Database() as db:
-        with pytest.raises(StorageError, match="is there already"):
+        with pytest.raises(StorageError, match="exists already"):
             db.backup(tmp_path / "there")
         (tmp_path / "file").write_text("mine")
         with pytest.raises(StorageError, match="cannot be"):
@@ -107,7 +107,7 @@ def test_a_backup_is_restored_from_the_command_line(tmp_path: Path) -> None:
     _check(tmp_path / "copy")
     told = CliRunner().invoke(app, ["restore", str(tmp_path / "copy"), str(tmp_path / "again")])
     assert told.exit_code != 0
-    assert "is there already" in told.output
+    assert "exists already" in told.output
 
 
 def test_the_log_of_a_closed_directory_is_restored_too(tmp_path: Path) -> None:

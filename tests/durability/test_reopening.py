@@ -228,7 +228,7 @@ def test_a_view_of_a_durable_database_needs_a_text_and_plain_options(tmp_path: P
     with Database(tmp_path) as db:
         db.create_table("R", {"a": "int"})
         query = parse("Q(A) = R(A)", tuple(state.table for state in db._runtime.catalog.tables.values()))
-        with pytest.raises(PlanError, match="as a text"):
+        with pytest.raises(PlanError, match="as a string"):
             db.create_view("v", query)  # type: ignore[arg-type]
         assert () == db.views
 

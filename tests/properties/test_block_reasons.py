@@ -60,5 +60,5 @@ def test_reasons_name_rows_of_tables(text: str) -> None:
         reasons = view.why_not(absent)
         assert "v#" not in str(reasons)
         assert reasons.findings
-        with pytest.raises(DataError, match="tells why"):
+        with pytest.raises(DataError, match="says why"):
             view.why(absent)

@@ -31,7 +31,7 @@ def test_the_position_is_that_of_sorting_and_the_row_is_there_between_the_ends(
         assert ((number,),) == found.tuples
         (below,) = found.below
         assert (("r", ((number, x),)) if there else ("v", ())) == (below.relation, below.tuples)
-        with pytest.raises(DataError, match="tells why"):
+        with pytest.raises(DataError, match="says why"):
             other((number,))
     (lacking,) = view.why_not((99,)).findings
     assert ("r", (), (("id", 99),)) == (lacking.relation, lacking.tuples, lacking.at)

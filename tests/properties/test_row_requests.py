@@ -126,7 +126,7 @@ def test_groups_are_asked_for_by_their_keys(players: Database) -> None:
 
 def test_such_a_view_is_not_followed_and_says_why(players: Database) -> None:
     view = players.create_view("place", _RANKED)
-    with pytest.raises(PlanError, match="name rows, so that its changes cannot be followed"):
+    with pytest.raises(PlanError, match="name rows, so its changes cannot be followed"):
         view.changes()
 
 

@@ -30,7 +30,7 @@ def check(backend: str, spec: UnionSpec) -> None:
     expected = {request: spec.expected(request) for request in {*REQUESTS}}
     for request, rows in expected.items():
         for found in (built.read(request, 1), built.read(request, 3), built.read(request, 4096)):
-            assert len(found) == len(rows), "a row comes once"
+            assert len(found) == len(rows), "each row comes once"
             assert rows == dict(found)
         assert sorted(rows.items()) == sorted(built.read(request, 2, whole=True))
         assert sorted(rows.items()) == sorted(built.request(request, 1000) or [])

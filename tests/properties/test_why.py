@@ -74,7 +74,7 @@ def test_reasons_are_true(backend: str, data: Any) -> None:
         assert there or any(not finding.tuples for finding in found)
         for finding in found:
             check(finding, leaves)
-        with pytest.raises(DataError, match="tells why"):
+        with pytest.raises(DataError, match="says why"):
             other(row, **inputs)
 
 

@@ -16,7 +16,9 @@ REFUSED = {
        SELECT c.w FROM c WHERE c.w = b.p AND c.w IN (SELECT d.w FROM c AS d WHERE d.w = b.p))""": (
         "a subquery inside a subquery cannot be tied to the outermost query"
     ),
-    "SELECT w FROM c WHERE w >= ALL (SELECT c.w FROM a GROUP BY a.x)": "a column of the query around cannot stand here",
+    "SELECT w FROM c WHERE w >= ALL (SELECT c.w FROM a GROUP BY a.x)": (
+        "a column of the query around is not allowed here"
+    ),
     """SELECT w FROM c WHERE w >= ALL (
        SELECT MAX(a.x) FROM a WHERE a.t IN (SELECT b.t FROM b WHERE b.p = c.w) GROUP BY a.x)""": (
         "a subquery inside a subquery cannot be tied to the outermost query"

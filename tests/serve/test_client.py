@@ -401,7 +401,7 @@ def test_a_backup_comes_over_http_and_can_be_opened(remote: RemoteDatabase, tmp_
     remote.backup(tmp_path / "copy")
     with Database(tmp_path / "copy") as copy:
         assert sorted(remote.view("dear"), key=repr) == sorted(copy.view("dear"), key=repr)
-    with pytest.raises(IvmeError, match="is there already"):
+    with pytest.raises(IvmeError, match="exists already"):
         remote.backup(tmp_path / "copy")
     assert [tmp_path / "copy"] == list(tmp_path.iterdir())
 

@@ -57,7 +57,7 @@ def test_a_name_has_the_rows_of_the_last_batch_whenever_it_is_asked(
     know_format(other)
     assert sorted(flights.per_city()) == rows(other, "SELECT * FROM ivme.per_city")
     pipeline.close()
-    with pytest.raises(Exception, match="does not run, so that nobody can answer for its views"):
+    with pytest.raises(Exception, match="does not run, so its views cannot be read"):
         spark.sql("SELECT * FROM ivme.per_city").collect()
     with ivme.Pipeline(flights.file, spark=spark):
         for name in names:

@@ -254,7 +254,7 @@ def test_json_and_parquet_files_are_checked_for_drift_too(spark: SparkSession, t
     ran = Ran(spark, flights.file)
     assert "column src of the file 2.parquet of table routes is double now" in ran.refused["2.parquet"]
     assert "lacks dst" in ran.refused["3.parquet"]
-    assert "is no Parquet file" in ran.refused["4.parquet"]
+    assert "is not a Parquet file" in ran.refused["4.parquet"]
     assert [("A",), ("D",)] == ran.search
 
 

@@ -299,7 +299,7 @@ def test_a_state_stays_with_the_engine_that_it_was_made_with(spark: SparkSession
 
 def test_a_memory_limit_is_refused_with_shards(spark: SparkSession, tmp_path: Path) -> None:
     flights = Flights(tmp_path, head=ENGINE)
-    with pytest.raises(PipelineError, match="a memory limit is one of the engine beside the driver"):
+    with pytest.raises(PipelineError, match="a memory limit applies to the engine in the driver"):
         Driver(spark, read_pipeline(flights.file), memory_limit="1GB")
 
 

@@ -235,7 +235,7 @@ def test_changes_are_a_stream_and_a_stream_changes_tables_once(
     two.delete("R", [(300, 300)])
     two.delete("S", [(300, 300)])
     two.delete("T", [(300, 300)])
-    with pytest.raises(PlanError, match="no stream"):
+    with pytest.raises(PlanError, match="not a stream"):
         two.stream("R", frame)
     with pytest.raises(DataError, match="is a stream"):
         two.insert("R", stream)

@@ -99,7 +99,7 @@ def test_options_reach_the_library() -> None:
         ),
         ((TRIANGLE, "--epsilon", "much"), "--epsilon takes a number"),
         ((TRIANGLE, "--epsilon", "1/0"), "--epsilon takes a number"),
-        ((TRIANGLE, "--static", "X"), "no table of the query"),
+        ((TRIANGLE, "--static", "X"), "not a table of the query"),
         ((TRIANGLE, "--tables", "no-such-file.yml"), "cannot be read"),
         ((TRIANGLE, "--svg", "no-such-folder/out.svg"), "cannot be written"),
         ((TRIANGLE, "--json", "--program"), "exclude each other"),

@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[Callable[[], object], type[Exception], str]] = {
     "unknown table": (
         lambda: promised(static="X"),
         PlanError,
-        "X, which is no table of the query; its tables are R, S",
+        "X, which is not a table of the query; its tables are R, S",
     ),
     "epsilon for an unknown relation": (lambda: promised(epsilon={"X": 0.5}), PlanError, "option epsilon names X"),
     "both promises": (lambda: promised(static="R", append_only="R"), SchemaError, "both static and append-only"),

@@ -13,7 +13,7 @@ import ivme
 _HOME = Path(ivme.__file__).parent
 
 _LAYERS = (
-    ("errors", "_kernel", "budget", "shown_table"),
+    ("errors", "extras", "_kernel", "budget", "shown_table"),
     ("algebra", "query", "structure", "schemas", "site", "tables", "rings"),
     ("plan.ir",),
     ("plan.order",),

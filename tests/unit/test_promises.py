@@ -52,7 +52,7 @@ def test_the_catalog_of_shards_has_them() -> None:
     [
         ("customers", (2, "a@x", "Oslo"), "declared UNIQUE"),
         ("customers", (2, "b@x", None), "declared NOT NULL"),
-        ("orders", (1, 7), "no such row is there"),
+        ("orders", (1, 7), "there is no such row"),
     ],
 )
 def test_a_broken_promise_is_found_when_somebody_asks(table: str, row: tuple[Any, ...], problem: str) -> None:

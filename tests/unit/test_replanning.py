@@ -77,8 +77,8 @@ def test_the_explanation_says_what_was_observed_and_what_it_was_before() -> None
     db.replan()
     assert view.explain().strategy == "request"
     assert "1,000 of T" in view.explain().reason
-    assert view.explain().notes[0].startswith("planned anew: ")
-    assert "planned anew" in str(view.explain())
+    assert view.explain().notes[0].startswith("planned again: ")
+    assert "planned again" in str(view.explain())
     assert "1,000 of T" in view.explain().to_dict()["reason"]
 
 

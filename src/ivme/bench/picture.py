@@ -11,16 +11,16 @@ from rich.table import Table
 
 from ivme.bench.tradeoff import Point
 from ivme.errors import IvmeError
+from ivme.extras import require
 
 FORMATS = ("png", "svg")
 
 
 def figure_module() -> Any:
     """Matplotlib's figures; no display is needed for them."""
-    try:
-        from matplotlib import figure
-    except ImportError:
-        raise IvmeError("pictures need matplotlib: pip install 'ivme[plot]', or leave out --out") from None
+    require("matplotlib", "--out")
+    from matplotlib import figure
+
     return figure
 
 

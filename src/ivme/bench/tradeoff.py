@@ -60,7 +60,7 @@ def _point(query: str, tables: Mapping[str, pa.Table], epsilon: Fraction, update
             database.insert(name, rows)
         view = database.create_view("measured", query, strategy="skew", epsilon=epsilon)
         if "n" not in view.stats():
-            raise PlanError("the view has no heavy and light parts, so that ε changes nothing; see `ivme explain`")
+            raise PlanError("the view has no heavy and light parts, so ε has no effect; see `ivme explain`")
         rng = np.random.default_rng(1)
         changed = _updated(database, [name for name in tables if name in _read(view)], tables, updates, rng)
         read = _requested(database, view, _parameters(query, tables, requests, rng))

@@ -48,7 +48,9 @@ app = typer.Typer(
 )
 
 
-bench = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Measure a view on your data or on made data.")
+bench = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Measure a view on your own or on generated data."
+)
 app.add_typer(bench, name="bench")
 
 _LIKE_A_PATH = re.compile(r"[^\s()]*[/\\][^\s()]*|[^\s()]+\.(sql|txt|ya?ml|json)", re.IGNORECASE)
@@ -67,7 +69,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Keeps the answers of SQL queries fresh while the data changes, and says beforehand what a change costs.
+    """Keeps the results of SQL queries up to date while the data changes, and says beforehand what a change costs.
 
     \b
     Start with
@@ -96,19 +98,19 @@ def explain(
     ] = None,
     append_only: Annotated[str, typer.Option(metavar="R,S", help="Tables without deletes.")] = "",
     static: Annotated[str, typer.Option(metavar="R,S", help="Tables that never change.")] = "",
-    favour: Annotated[str, typer.Option(help="What is to be cheap: balanced, updates or reads.")] = "balanced",
+    favour: Annotated[str, typer.Option(help="What should be cheap: balanced, updates or reads.")] = "balanced",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print the view trees as Mermaid text.")] = False,
     as_program: Annotated[bool, typer.Option("--program", help="Print the program that maintains the view.")] = False,
     svg: Annotated[Path | None, typer.Option(metavar="OUT", help="Write a picture of the view trees too.")] = None,
 ) -> None:
-    """Explain a view: its class, how it is maintained, what that costs, and what no algorithm can beat.
+    """Explain what a view costs, how it is maintained, and why.
 
     \b
-    A rule lists what is asked for, a bar, and what is given:
+    A rule lists outputs, a bar, and inputs:
       ivme explain "Q(C | A, B) = R(A, B), S(B, C), T(C, A)"
       ivme explain "Q(A, SUM(B)) = R(A, B), S(A)"
-    In SQL, parameters are what is given:
+    In SQL, inputs are parameters:
       ivme explain "SELECT o.item FROM orders o WHERE o.customer = :customer"
       ivme explain view.sql --tables schema.sql --svg view.svg
     Compare strategies, or look at the program:
@@ -140,7 +142,7 @@ def explain(
 
 @app.command()
 def show(directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a database.")]) -> None:
-    """Show what a database holds: its tables, views, and how far its sources have been applied."""
+    """List the tables, views and sources of a database."""
     from rich.console import Console
 
     with errors_shown():
@@ -155,7 +157,7 @@ def recover(
         bool, typer.Option("--accept-loss", help="Open what is left, and set the rest aside.")
     ] = False,
 ) -> None:
-    """Say what is lost of a damaged database, without changing it; with --accept-loss, open what is left."""
+    """Report what a damaged database has lost; --accept-loss opens it."""
     with errors_shown():
         for line in recover_directory(directory, accept_loss=accept_loss):
             print(line)
@@ -164,11 +166,9 @@ def recover(
 @app.command()
 def restore(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A directory that db.backup has written.")],
-    directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where the database is to be; nothing is there yet.")
-    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty directory for the database.")],
 ) -> None:
-    """Copy a backup to the directory of a database, after checking all of it."""
+    """Restore a backup into a directory, after checking it."""
     with errors_shown():
         print(restore_directory(backup, directory))
 
@@ -176,9 +176,9 @@ def restore(
 @app.command()
 def demo(
     what: Annotated[str, typer.Argument(metavar="[gallery|first|flights]", help="What to show.")] = "gallery",
-    folder: Annotated[Path, typer.Option(help="Where the flights leave their files.")] = Path("demo"),
+    folder: Annotated[Path, typer.Option(help="The folder for the files of flights.")] = Path("demo"),
 ) -> None:
-    """Explain a gallery of views, in short; keep a view of a million orders up to date; or run flights on Spark."""
+    """Show views and their costs, one at work, or a pipeline."""
     with errors_shown():
         if what == "gallery":
             _show_gallery()
@@ -195,7 +195,9 @@ def serve(
     port: Annotated[int, typer.Option(help="The port.")] = 8321,
     per_address: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="The most connections of one address; 0, behind a proxy, for no limit."),
+        typer.Option(
+            min=0, metavar="N", help="The most connections from one address; 0 for no limit, as behind a proxy."
+        ),
     ] = 500,
     pg: Annotated[
         int | None,
@@ -205,19 +207,19 @@ def serve(
     tls_key: Annotated[Path | None, typer.Option(metavar="PEM", help="Its key, if that is another file.")] = None,
     tokens: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Further tokens, for some views and tables: a file of YAML."),
+        typer.Option(metavar="FILE", help="A YAML file with more tokens, for certain views and tables."),
     ] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Serve a database over HTTP, with a page to look at: access requests, changes, batches. Ends with Ctrl-C.
+    """Serve a database over HTTP, with a console in the browser.
 
-    A pipeline runs while its views are served; its tables are changed by it alone.
+    Stop it with Ctrl-C. A pipeline runs while its views are served; only the pipeline can change its tables.
 
     \b
-    The token that clients have to send is read from the environment variable IVME_TOKEN:
+    Clients must send the token of the environment variable IVME_TOKEN, if it is set:
       IVME_TOKEN=$(openssl rand -hex 16) ivme serve shop/ --host 0.0.0.0
     Clients of PostgreSQL give it as their password:
       ivme serve shop/ --pg 5433
@@ -257,11 +259,11 @@ def _show_gallery() -> None:
 def tradeoff(
     query: Annotated[str, typer.Argument(metavar="QUERY|FILE", help="SQL, a rule, or a file with either.")],
     epsilons: Annotated[str, typer.Option(metavar="E,E", help="The ε to measure.")] = "0,1/4,1/2,3/4,1",
-    n: Annotated[int, typer.Option(min=1, help="How many rows to make, over all tables.")] = 20_000,
+    n: Annotated[int, typer.Option(min=1, help="How many rows to generate, over all tables.")] = 20_000,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="Take rows from R.csv, S.parquet, ... here.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw tradeoff.png and tradeoff.svg there.")] = None,
 ) -> None:
-    """Measure what updates and reads of a view cost for several ε, the border between light and heavy values.
+    """Measure updates and reads of a view for several ε.
 
     \b
       ivme bench tradeoff "Q(B, C) = R(A, B), S(A, C)"
@@ -289,7 +291,7 @@ def peers(
     against: Annotated[str, typer.Option("--peers", metavar="P,P", help="Only these peers.")] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Where the report goes.")] = Path("bench-peers"),
 ) -> None:
-    """Measure ivme against DuckDB, SQLite, PostgreSQL, Pathway and Spark; needs a checkout of ivme.
+    """Measure ivme against other systems, in a clone of ivme.
 
     \b
     Workloads: join-count, tpch, triangles, hubs, access, reachability, spark-refresh, spark-stream.
@@ -308,7 +310,7 @@ def shards(
     copies: Annotated[float, typer.Option(min=1, help="How many shards get a row for a view, on average.")] = 1.0,
     repeat: Annotated[int, typer.Option(min=1, help="How many steps to measure of each size.")] = 15,
 ) -> None:
-    """Measure what a step over two shards costs here, and compute by a model what it costs on many hosts.
+    """Measure a step over two shards, and model many hosts.
 
     \b
       ivme bench shards --simulate 100

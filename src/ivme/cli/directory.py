@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import BrokenViewError, DamagedError, ServeError, StorageError
+from ivme.errors import BrokenViewError, DamagedError, StorageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -104,7 +104,7 @@ def recover_directory(path: Path, *, accept_loss: bool) -> Iterator[str]:
     if not accept_loss:
         raise DamagedError(f"nothing was changed; ivme recover {path} --accept-loss opens what is left")
     Database(path, accept_loss=True).close()
-    yield f"{path} was opened without that; what could not be read is beside it, in files that end with .damaged"
+    yield f"{path} was opened without that; what could not be read is next to it, in files that end with .damaged"
 
 
 def restore_directory(backup: Path, path: Path) -> str:
@@ -112,7 +112,7 @@ def restore_directory(backup: Path, path: Path) -> str:
     from ivme.store.backup import restore_backup
 
     restore_backup(backup, path)
-    return f"{path} holds the database of {backup}; ivme show {path} tells what is in it"
+    return f"{path} holds the database of {backup}; ivme show {path} lists what is in it"
 
 
 def serve_settings(
@@ -125,12 +125,10 @@ def serve_settings(
     tokens: Path | None = None,
 ) -> Settings:
     """What a server is to allow; refused if it cannot be, before anything is opened."""
-    try:
-        import ivme.serve.server  # noqa: F401
-        from ivme.serve.grants import read_grants
-        from ivme.serve.settings import Settings
-    except ImportError as error:
-        raise ServeError(f"{error}; serving needs more packages: pip install 'ivme[serve]'") from None
+    import ivme.serve.server  # noqa: F401 - so that missing packages are reported before anything is opened
+    from ivme.serve.grants import read_grants
+    from ivme.serve.settings import Settings
+
     token = os.environ.get("IVME_TOKEN") or None
     settings = Settings(
         host,

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import typer
 
 from ivme.errors import IvmeError
+from ivme.extras import explained
 
 
 @contextmanager
@@ -18,4 +19,10 @@ def errors_shown() -> Iterator[None]:
         yield
     except IvmeError as error:
         print(f"ivme: {error}", file=sys.stderr)
+        raise typer.Exit(2) from None
+    except ModuleNotFoundError as error:
+        missing = explained(error)
+        if missing is None:
+            raise
+        print(f"ivme: {missing}", file=sys.stderr)
         raise typer.Exit(2) from None

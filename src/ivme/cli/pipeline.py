@@ -52,9 +52,11 @@ def run(
     metrics: Annotated[int | None, typer.Option(metavar="PORT", help="Serve Prometheus on this port.")] = None,
     json_log: Annotated[bool, typer.Option("--json", help="Report each batch as a line of JSON.")] = False,
 ) -> None:
-    """Run a pipeline: load its tables, keep its views fresh, and write its sinks, each change exactly once.
+    """Run a pipeline on Spark.
 
-    Stop it with Ctrl-C or SIGTERM; run it again and it goes on where it was.
+    It loads the tables, maintains the views, and writes the sinks, each change exactly once.
+
+    Stop it with Ctrl-C or SIGTERM; the next run continues where it stopped.
     """
     from rich.console import Console
 
@@ -96,7 +98,7 @@ def status(
     pipeline: Annotated[Path, _FILE],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show how far a pipeline is: its batches, sinks and quarantine, and the run that is under way.
+    """Show batches, sinks and quarantine of a pipeline.
 
     Needs neither Spark nor Java, and does not disturb a run.
     """
@@ -115,10 +117,10 @@ def replay(
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Take changes again that the database refused: rows that wait in the pipeline's quarantine.
+    """Try refused rows of a pipeline's quarantine again.
 
-    Those that can be taken by now are applied, exactly once, and reach the sinks; the others go on waiting, each
-    with its reason. Mend the cause first: add the row that a delete waits for, or delete the one that has the key.
+    Rows that can be applied now are applied, exactly once, and reach the sinks; the others stay in quarantine, each
+    with its reason. Fix the cause first: add the row that a delete needs, or delete the row with the same key.
     """
     with errors_shown():
         from ivme.pipeline import read_pipeline
@@ -140,16 +142,16 @@ def replay(
 
 def backfill(
     pipeline: Annotated[Path, _FILE],
-    table: Annotated[str, typer.Argument(help="The table whose rows are loaded again.")],
-    column: Annotated[str, typer.Option(help="The column of dates or timestamps that says which rows.")],
-    start: Annotated[str, typer.Option("--from", help="The first moment of the range, such as 2026-11-01.")],
-    end: Annotated[str, typer.Option("--to", help="The moment at which the range ends, not in it.")],
+    table: Annotated[str, typer.Argument(help="The table to load again.")],
+    column: Annotated[str, typer.Option(help="The column of dates or timestamps that selects the rows.")],
+    start: Annotated[str, typer.Option("--from", help="The start of the range, such as 2026-11-01.")],
+    end: Annotated[str, typer.Option("--to", help="The end of the range, exclusive.")],
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Load the rows of a table in a range of time again: they become those that its source has now.
+    """Load a time range of a table again from its source.
 
-    The difference is one batch, which the sinks get once. Stop the pipeline first; it goes on afterwards.
+    The difference is one batch, which the sinks get once. Stop the pipeline first; it continues afterwards.
     """
     with errors_shown():
         from ivme.pipeline import read_pipeline
@@ -165,9 +167,11 @@ def backfill(
 
 
 def plan(pipeline: Annotated[Path, _FILE]) -> None:
-    """Show what differs between a pipeline's file and its state: what the next run makes, builds, loads and rewrites.
+    """Show what the next run of a pipeline will change.
 
-    Needs neither Spark nor Java, and changes nothing. What cannot be done is shown as refused, and ends with status 1.
+    It compares the pipeline's file with its state: what will be created, built, loaded and rewritten.
+
+    Needs neither Spark nor Java, and changes nothing. The exit status is 1 if the run would be refused.
     """
     with errors_shown():
         from ivme.pipeline import read_pipeline
@@ -236,8 +240,8 @@ def _embedded(driver: Driver) -> Database:
 def _owner(path: Path, pipeline: Pipeline) -> str:
     """What is said to others: a change of theirs would be in no batch, so that sinks and `verify` would go wrong."""
     return (
-        f"this server belongs to the pipeline {pipeline.name}, which alone changes its tables and views: write to what "
-        f"it reads, or change {path.name} and start it again"
+        f"this server belongs to the pipeline {pipeline.name}, which alone can change its tables and views: write "
+        f"to its sources, or change {path.name} and start it again"
     )
 
 
@@ -246,10 +250,10 @@ def verify(
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Compute every view anew, and compare with what is kept.
+    """Recompute every view, and compare.
 
-    For a pipeline plain Spark SQL does it, from the sources. For the directory of a database every checksum is tested,
-    and another engine of ivme's own computes the views from the tables.
+    For a pipeline, plain Spark SQL recomputes the views from the sources. For the directory of a database, every
+    checksum is tested, and another engine recomputes the views from the tables.
     """
     with errors_shown():
         if is_directory(str(target)):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.cli.sql import open_database, show_result
 from ivme.errors import IvmeError
+from ivme.extras import require
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -197,14 +198,12 @@ def _runner(database: Any) -> Callable[[str], Iterator[Result]]:
 
 
 def _prompt(shell: Shell) -> PromptSession[str]:
-    try:
-        from prompt_toolkit import PromptSession
-        from prompt_toolkit.completion import Completer, Completion
-        from prompt_toolkit.filters import Condition
-        from prompt_toolkit.history import FileHistory
-        from prompt_toolkit.key_binding import KeyBindings
-    except ImportError as error:
-        raise IvmeError(f"{error}; the shell needs it: pip install 'ivme[shell]'") from None
+    require("prompt_toolkit", "ivme shell")
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer, Completion
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.key_binding import KeyBindings
 
     class _Words(Completer):
         def get_completions(self, document: Any, _event: Any) -> Iterator[Completion]:

@@ -20,7 +20,7 @@ def add_statement_commands(app: typer.Typer) -> None:
 
 def sql(
     target: Annotated[
-        str, typer.Argument(metavar="DIR|:memory:", help="The directory of a database, made if there is none.")
+        str, typer.Argument(metavar="DIR|:memory:", help="The directory of a database, created if it does not exist.")
     ],
     files: Annotated[
         list[Path] | None,
@@ -28,14 +28,16 @@ def sql(
     ] = None,
     command: Annotated[str | None, typer.Option("-c", metavar="TEXT", help="Statements, run before the files.")] = None,
 ) -> None:
-    """Run SQL statements on a database, and print what they give. The first error ends it, with line and column.
+    """Run SQL statements on a database, and print their results.
+
+    It stops at the first error, and prints its line and column.
 
     \b
-    Make a database in the directory shop, fill a table from a file, and ask:
+    Create a database in the directory shop, load a file, and query it:
       ivme sql shop -c "CREATE TABLE sales (item STRING, day DATE, n BIGINT)"
       ivme sql shop -c "COPY sales FROM 'sales.csv'"
       ivme sql shop -c "SELECT item, SUM(n) AS n FROM sales GROUP BY item ORDER BY n DESC LIMIT 10"
-    A view is kept fresh by every change from now on:
+    A view is kept up to date by every later change:
       ivme sql shop -c "CREATE VIEW totals AS SELECT item, SUM(n) AS n FROM sales GROUP BY item"
       ivme sql shop -c "INSERT INTO sales VALUES ('pen', DATE '2024-05-01', 3); SELECT * FROM totals"
     Scripts, in this order; statements end with semicolons:
@@ -58,10 +60,11 @@ def sql(
 
 def shell(
     target: Annotated[
-        str, typer.Argument(metavar="[DIR|:memory:|URL]", help="A directory, made if there is none, or a server.")
+        str,
+        typer.Argument(metavar="[DIR|:memory:|URL]", help="A directory, created if it does not exist, or a server."),
     ] = ":memory:",
 ) -> None:
-    """Type SQL at a prompt: completion by Tab, history, statements of many lines, views that are watched.
+    """Type SQL at a prompt, with completion and history.
 
     \b
       ivme shell shop/

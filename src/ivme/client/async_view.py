@@ -11,6 +11,7 @@ import pyarrow as pa
 from ivme.client.remote_table import RemoteTable
 from ivme.client.remote_view import RemoteView, Row
 from ivme.engine.read.reasons import Reasons
+from ivme.extras import pandas_frame
 
 if TYPE_CHECKING:
     import pandas
@@ -168,7 +169,7 @@ class AsyncTable:
 
     async def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
-        return (await self.to_arrow()).to_pandas()
+        return pandas_frame(await self.to_arrow())
 
     async def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame."""

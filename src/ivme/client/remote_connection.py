@@ -66,7 +66,7 @@ class RemoteConnection:
         except (ValueError, KeyError, TypeError):
             message = f"the server answered {response.status}"
         if response.status == 401:
-            message = f"{self.url} wants its token; give it as ivme.connect(url, token=...): {message}"
+            message = f"{self.url} requires a token; give it as ivme.connect(url, token=...): {message}"
         raise _ERRORS.get(response.status, RemoteError if response.status in (401, 403) else PlanError)(message)
 
     def _send(

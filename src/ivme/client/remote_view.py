@@ -22,6 +22,7 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.value_check import checked
 from ivme.engine.read.reasons import Finding, Reasons
 from ivme.errors import DataError, PlanError, VerificationError, shown
+from ivme.extras import pandas_frame, polars_frame
 from ivme.query.types import Type, parse_type
 from ivme.serve.asking import ARROW
 from ivme.serve.tagged_values import untagged
@@ -169,13 +170,11 @@ class RemoteView:
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""
-        return self.to_arrow(**parameters).to_pandas()
+        return pandas_frame(self.to_arrow(**parameters))
 
     def to_polars(self, **parameters: Any) -> polars.DataFrame:
         """The rows of an access request as a polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self.to_arrow(**parameters))
+        return polars_frame(self.to_arrow(**parameters))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)

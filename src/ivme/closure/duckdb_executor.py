@@ -9,6 +9,7 @@ from ivme.closure.executor import CHANGES, Executor
 from ivme.closure.ies import IES, Relation, Row
 from ivme.closure.program_text import Statement
 from ivme.errors import IvmeError
+from ivme.extras import require
 from ivme.query.types import Type
 
 _TYPES = {
@@ -99,13 +100,10 @@ def connect() -> Any:
 
 
 def _duckdb() -> Any:
-    """The module; an IvmeError says what to install if it is not there."""
-    try:
-        import duckdb
-    except ImportError:
-        raise IvmeError(
-            "an IES runs in DuckDB, which is not installed; install it with: pip install 'ivme[sql]'"
-        ) from None
+    """The module; an error says what to install if it is missing."""
+    require("duckdb", "an IES")
+    import duckdb
+
     return duckdb
 
 

@@ -97,7 +97,9 @@ class Executor(ABC):
             self._check(relation, row)
             counts[row] += sign
             if counts[row] < 0:
-                raise DataError(f"cannot delete {row!r} from {relation.name}: it is not there; nothing was changed")
+                raise DataError(
+                    f"cannot delete {row!r} from {relation.name}: the row does not exist; nothing was changed"
+                )
             if counts[row] == (1 if sign > 0 else 0):
                 seen.append(row)
         sets = self.ies.on_insert_many if sign > 0 else self.ies.on_delete_many

@@ -97,7 +97,7 @@ class IES:
                 if name not in relation.column_names:
                     listed = ", ".join(relation.column_names)
                     raise SchemaError(
-                        f"a program of IES {self.name} asks for :{name}; a row of {relation.name} has {listed}"
+                        f"a program of IES {self.name} uses :{name}; a row of {relation.name} has {listed}"
                     )
 
 

@@ -92,4 +92,4 @@ def _statement(text: str, start: int, end: int) -> Statement:
             body = found.group(2) or ""
             names = [(token["name"], token.start()) for token in _TOKENS.finditer(body) if token["name"]]
             return Statement(kind, found.group(1).lower(), body, tuple(names))
-    raise ParseError("this is no statement of a maintenance program", text=text, position=start, instead=_INSTEAD)
+    raise ParseError("this is not a statement of a maintenance program", text=text, position=start, instead=_INSTEAD)

@@ -57,7 +57,7 @@ class PureClosure:
             before = self._counts_before[edge] = self._counts[edge]
             self._counts[edge] += weight
             if self._counts[edge] < 0:
-                raise ValueError("an edge is taken away more often than it is there")
+                raise ValueError("an edge is deleted more times than it was inserted")
             if before > 0 and before + weight == 0:
                 gone += self._directed(edge)
             elif before == 0 and weight > 0:

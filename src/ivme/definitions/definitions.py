@@ -105,7 +105,7 @@ class Definitions:
 
         self.check_new(name, (*self.views, *self.broken) if replace else (), "view")
         if self.store is not None and not isinstance(query, str):
-            raise PlanError(f"view {name} is stored in a directory: give its query as a text")
+            raise PlanError(f"view {name} is stored in a directory: give its query as a string")
         made: View | None = None
         while made is None:
             planned, relations, called = self.planned(name, query, options, stored)
@@ -284,7 +284,7 @@ class Definitions:
             self.replanning.close()
         with self.runtime.lock:
             for view in self.views.values():
-                view.end("is gone: its database was closed")
+                view.end("cannot be read: its database was closed")
             self.is_closed = True
         try:
             if self.store is not None:

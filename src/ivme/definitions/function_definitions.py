@@ -46,7 +46,7 @@ class FunctionDefinitions:
                     "ivme.Database(path, functions=[...]); code is not stored in the directory"
                 )
             if found != wanted:
-                raise BrokenViewError(f"it needs the function {wanted}, and the one that is there is {found}")
+                raise BrokenViewError(f"it needs the function {wanted}, but the one in this database is {found}")
 
 
 def create_function(definitions: Definitions, function: UserFunction) -> None:

@@ -34,11 +34,11 @@ def check_sources(catalog: Catalog, tables: Iterable[Table]) -> None:
         if state is not None and state.typed.query.input:
             asked = ", ".join(f"{name}=..." for name in state.typed.query.parameters)
             raise PlanError(
-                f"view {table.name} has parameters, so that no query reads it as a whole; ask for rows by "
-                f"db.view({table.name!r})({asked}), or by GET /views/{table.name}?{asked.replace(', ', '&')}"
+                f"view {table.name} has parameters, so it cannot be read as a whole; read the rows for given values "
+                f"with db.view({table.name!r})({asked}), or with GET /views/{table.name}?{asked.replace(', ', '&')}"
             )
         if state is not None and not state.table.columns:
-            raise PlanError(f"view {table.name} has no columns, so that other views cannot be built on it")
+            raise PlanError(f"view {table.name} has no columns, so other views cannot read it")
 
 
 def refuse_tables_of(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:

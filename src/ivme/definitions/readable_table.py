@@ -8,6 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.nested_values import python_values
+from ivme.extras import pandas_frame, polars_frame
 from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
 if TYPE_CHECKING:
@@ -34,13 +35,11 @@ class ReadableTable(ABC):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self.to_arrow())
+        return polars_frame(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as Arrow's C interface has them, for `pa.table(table)`, `pl.DataFrame(table)`, and DuckDB."""

@@ -43,7 +43,7 @@ LONG_BUILDS = 16
 
 @dataclass(frozen=True, slots=True)
 class Replanned:
-    """A view that was planned anew: its plans before and after, and why."""
+    """A view that was planned again: its plans before and after, and why."""
 
     view: str
     before: str
@@ -273,9 +273,9 @@ class Replanning:
         """The explanation of a new plan, which says what it was before, and why that changed."""
         explanation, seen = planned.explanation, observed[planned.name]
         current = _point(state)
-        note = f"planned anew: {current} would take about {current.work(seen):,.0f} operations for what was observed"
+        note = f"planned again: {current} would take about {current.work(seen):,.0f} operations for what was observed"
         if seen.is_followed and current.per_request:
-            note = f"planned anew: its changes are followed, which {current} does not have"
+            note = f"planned again: its changes are followed, which {current} does not have"
         return replace(explanation, remarks=(note, *explanation.remarks))
 
 

@@ -73,7 +73,7 @@ class UserFunction:
         taken = tuple(str(_type(each, self.name)) for each in self.arguments)
         nested = next((each for each in taken if parse_type(each).is_nested), None)
         if nested is not None:
-            raise SchemaError(f"the function {self.name} takes {nested}, and arguments are no arrays or structs")
+            raise SchemaError(f"the function {self.name} takes {nested}, and arguments cannot be arrays or structs")
         return Signature(self.name, taken, str(_type(self.returns, self.name)), bool(self.called_with_null))
 
     def definition(self) -> Function:
@@ -142,7 +142,9 @@ def _refuse_known_name(name: str, number: int) -> None:
     from ivme.query.sql_nodes import NAMED
 
     if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
-        raise SchemaError(f"a function is called by a name of letters, digits and underscores; {shown(name)} is none")
+        raise SchemaError(
+            f"the name of a function has letters, digits and underscores only; {shown(name)} is not allowed"
+        )
     try:
         items = sqlglot.parse_one(f"SELECT {name}({', '.join('x' * number)})", read="spark").expressions
         call = items[0] if items else None
@@ -190,7 +192,7 @@ def _text(error: Exception) -> str:
     try:
         return str(error)
     except Exception as another:
-        return f"its text cannot be had ({type(another).__name__})"
+        return f"its text is not available ({type(another).__name__})"
 
 
 def read_functions(given: Iterable[UserFunction] | None) -> Mapping[str, UserFunction]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ivme.errors import IvmeError
+from ivme.extras import require
 from ivme.spark.pipeline.events import Applied
 
 if TYPE_CHECKING:
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 def plot_refresh(path: Path, batches: Sequence[Applied], refreshed: Sequence[Refreshed]) -> None:
     """One point for each batch, and a line for each view that Spark recomputes; time is logarithmic."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise IvmeError(f"a picture needs matplotlib ({error}); install ivme with its extra: ivme[plot]") from error
+    require("matplotlib", "the picture")
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -52,7 +52,7 @@ def declared_columns(text: str) -> tuple[tuple[Column, ...], str]:
         if depth == 0:
             columns = (part.strip().partition(" ") for part in parts)
             return tuple(Column(name, parse_type(kind)) for name, _, kind in columns), text[start:]
-    raise IvmeError(f"{text} is no declaration of a table")
+    raise IvmeError(f"{text} is not a declaration of a table")
 
 
 def edit_of(noted: str, table: Table) -> TableEdit:

@@ -69,7 +69,7 @@ class Node:
         seen = set()
         for key, value in self.raw.value:
             if not isinstance(key, yaml.ScalarNode):
-                self.refuse(f"{self.name} has a key that is no word")
+                self.refuse(f"{self.name} has a key that is not a plain word")
             child = Node(self.file, f"{self.name}.{key.value}" if self.name else key.value, value)
             if key.value in seen:
                 Node(self.file, child.name, key).refuse(f"{child.name} is given twice")
@@ -161,11 +161,11 @@ def read_document(path: Path) -> Node:
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.reader.ReaderError, RecursionError) as error:
-        raise PipelineError(f"{path}: this is no YAML: {error}") from error
+        raise PipelineError(f"{path}: this is not YAML: {error}") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise PipelineError(f"{where}: this is no YAML: {error.problem or error.context}") from error
+        raise PipelineError(f"{where}: this is not YAML: {error.problem or error.context}") from error
     if root is None:
         raise PipelineError(f"{path}: the file is empty; a pipeline has tables, views and sinks")
     return Node(str(path), "", root)

@@ -64,7 +64,7 @@ def planned_steps(pipeline: Pipeline, journal: RunJournal) -> list[Step]:
 
 def _first_run(pipeline: Pipeline) -> Iterator[Step]:
     for source in pipeline.tables:
-        yield Step("table", source.table.name, "is made" + (" and loaded" if source.load is not None else ""))
+        yield Step("table", source.table.name, "is created" + (" and loaded" if source.load is not None else ""))
     yield from (Step("view", view.name, "is built") for view in pipeline.views)
     yield from (Step("sink", sink.name, f"starts with all rows of {sink.view}") for sink in pipeline.sinks)
 
@@ -79,7 +79,7 @@ def _tables(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
             yield Step("table", table.name, what, refused=True)
         elif noted is None:
             loaded = any(s.table.name == table.name and s.load is not None for s in pipeline.tables)
-            yield Step("table", table.name, "is made" + (" and loaded" if loaded else ""))
+            yield Step("table", table.name, "is created" + (" and loaded" if loaded else ""))
         if noted is None:
             continue
         edit = edit_of(noted, table)
@@ -104,7 +104,7 @@ def _views(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
         if name not in old:
             yield Step("view", name, "is built")
         elif old[name] != said:
-            yield Step("view", name, "is written otherwise, and built anew; its sinks get the difference")
+            yield Step("view", name, "has a new definition, and is rebuilt; its sinks get the difference")
     yield from (Step("view", name, "is dropped") for name in old if name not in new)
 
 

@@ -69,7 +69,7 @@ def read_pipeline(path: Path | str, frames: Mapping[str, Any] | None = None) -> 
         _engine(fields["engine"], home) if "engine" in fields else None,
     )
     if pipeline.transactions is not None and not pipeline.together:
-        fields["transactions"].refuse("no table has a transaction_by, so that there is nothing to hold together")
+        fields["transactions"].refuse("no table has a transaction_by, so there are no transactions to apply together")
     _check(pipeline, fields)
     return pipeline
 

@@ -195,7 +195,7 @@ def _keyed(node: Node, fields: dict[str, Node], table: Table, rows: Rows) -> tup
     if table.append_only:
         field.refuse(f"table {table.name} is append-only; upserts take rows away")
     if "weight" in fields:
-        fields["weight"].refuse(f"{node.name} goes by keys, where a row is there once; leave weight out")
+        fields["weight"].refuse(f"{node.name} is applied by key, so every key has one row; leave weight out")
     if envelope is not None:
         if "operation" in fields:
             fields["operation"].refuse("the envelope says what happens to a row; leave operation out")

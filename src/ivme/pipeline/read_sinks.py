@@ -50,7 +50,9 @@ def check_sink(sink: Sink, node: Node, database: Database) -> None:
     fields = dict(node.entries())
     view = fields["view"].within(lambda: database.view(sink.view))
     if sink.mode != "changes" and view.parameters:
-        fields["view"].refuse(f"view {sink.view} has parameters, so that it has no rows of its own; write its changes")
+        fields["view"].refuse(
+            f"view {sink.view} has parameters, so it has rows only for given values; write its changes"
+        )
     if sink.mode != "rows":
         fields["view"].within(lambda: view.changes().close())
     if sink.key and sink.mode != "merge":
@@ -71,8 +73,8 @@ def _check_format(sink: Sink, node: Node, fields: dict[str, Node]) -> None:
     once = (sink.format in _LOCAL and sink.table is None) or _is_pyiceberg(sink)
     if sink.mode == "changes" and not once and not sink.duplicates:
         fields["format"].refuse(
-            f"changes in the format {sink.format} cannot be written twice without harm, so that after a crash the last "
-            "batch may be there twice; if those who read them look at the column "
+            f"changes in the format {sink.format} cannot be written exactly once: after a crash the last "
+            "batch may have been written twice; if the readers check the column "
             f"{BATCH}, say so with `duplicates: accepted`"
         )
 

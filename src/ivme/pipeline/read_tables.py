@@ -45,14 +45,14 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
         )
     )
     if table.static and "changes" in fields:
-        fields["changes"].refuse(f"table {name} is static, so that nothing can change it")
+        fields["changes"].refuse(f"table {name} is static, so it cannot have changes")
     load = _load(fields["load"], table, home) if "load" in fields else None
     changes = read_changes(fields["changes"], table, home) if "changes" in fields else None
     if changes is not None and changes.kind == "jdbc" and not changes.upsert and load is not None:
         fields["load"].refuse(f"the first batch of table {name} has all rows of the other database; leave load out")
     if changes is not None and changes.history is not None and load is not None:
         fields["load"].refuse(
-            f"rows that are loaded have no sequence, so that the history of table {name} could not say when they "
+            f"rows that are loaded have no sequence, so the history of table {name} could not say when they "
             "started; give them as changes"
         )
     defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
@@ -80,8 +80,8 @@ def _watermark(table: Table, node: Node) -> Watermark:
     delay = fields["delay"].within(lambda: read_delay(fields["delay"].text())) if "delay" in fields else timedelta()
     keep = fields["keep"].within(lambda: read_delay(fields["keep"].text())) if "keep" in fields else None
     if keep is not None and (table.append_only or not keep):
-        why = "it is append-only" if table.append_only else "that is no time at all"
-        fields["keep"].refuse(f"table {table.name} cannot let go of rows: {why}")
+        why = "it is append-only" if table.append_only else "the time is zero"
+        fields["keep"].refuse(f"table {table.name} cannot delete old rows: {why}")
     return Watermark(column.name, delay, keep)
 
 

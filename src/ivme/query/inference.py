@@ -91,7 +91,7 @@ def _array_literal(elements: tuple[Any, ...]) -> Type | None:
 def _decimal_literal(value: Decimal) -> Type:
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise SchemaError(f"{value} is no decimal")
+        raise SchemaError(f"{value} is not a decimal")
     scale = max(-exponent, 0)
     precision = max(len(digits) + max(exponent, 0), scale, 1)
     if precision > _MAX_DIGITS:

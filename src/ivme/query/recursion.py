@@ -188,6 +188,6 @@ def _end(source: SqlText, column: exp.Expr, pairs: list[_Pairs]) -> tuple[int, i
         if same_name(column.this, pair.columns[end]) and (qualifier is None or same_name(qualifier, pair.alias))
     ]
     if len(found) != 1:
-        what = "is ambiguous" if found else "is no end of an edge or of a path"
+        what = "is ambiguous" if found else "is not an end of an edge or of a path"
         raise source.unknown(f"the column {column.sql()} {what}", column, _RECOGNISED)
     return found[0]

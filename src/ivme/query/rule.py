@@ -211,7 +211,7 @@ class Resolver:
         name, columns = table.name, len(table.columns)
         if atom.closure:
             message, instead = (
-                f"{name} is no table of edges",
+                f"{name} is not a table of edges",
                 f"take the closure of a table with two columns; {name} has {columns}",
             )
         elif table.inferred:
@@ -228,7 +228,7 @@ class Resolver:
         try:
             return Constant(_in_kind(term.value, column.type.kind))
         except ValueError:
-            message = f"column {column.name} has type {column.type}, and {token} is no such value"
+            message = f"column {column.name} has type {column.type}, and {token} is not a value of it"
             raise self.error(message, token, "write a constant of the column's type") from None
 
 

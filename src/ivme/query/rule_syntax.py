@@ -192,7 +192,7 @@ class _Parser:
         spelling = WORDS.get(token.word)
         if spelling is None or not spelling.is_in_rules:
             known = spelling is not None
-            message = f"{token} with constants" if known else f"{token} is no aggregate that ivme maintains"
+            message = f"{token} with constants" if known else f"{token} is not an aggregate that ivme maintains"
             instead = f"{_IN_SQL}where it is {spelling.sql}" if spelling else f"use {LISTED}"
             raise self.unsupported(message, instead, token)
         if not self.accept("("):
@@ -319,7 +319,7 @@ class _Parser:
         """The constant that comes next, not taken yet, or None if something else does."""
         token = self.next
         if token.word == "null":
-            message = "NULL in an atom equals nothing, so that no row would match"
+            message = "NULL in an atom equals nothing, so no row would match"
             raise self.unsupported(message, "name a variable there, and test it beside it, as in R(A, B), B IS NULL")
         if token.word in ("true", "false"):
             return Constant(token.word == "true")

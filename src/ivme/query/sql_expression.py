@@ -119,7 +119,7 @@ class Scalars:
         if isinstance(node, exp.Placeholder | exp.Parameter):
             name = f":{node.name}" if node.this else "?"
             instead = "compare it for equality with a column, as in WHERE column = :name"
-            return self.source.unsupported(f"the parameter {name} cannot stand here", node, instead)
+            return self.source.unsupported(f"the parameter {name} is not allowed here", node, instead)
         known = deep_access(self.source, node) or unsteady_refusal(self.source, node)
         if known is not None:
             return known
@@ -127,7 +127,7 @@ class Scalars:
             return window_refusal(self.source, node)
         if isinstance(node, exp.AggFunc):
             instead = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
-            return self.source.unsupported(f"{self._name(node)} cannot stand here", node, instead)
+            return self.source.unsupported(f"{self._name(node)} is not allowed here", node, instead)
         name = self._name(node)
         return self.source.unsupported(f"{name} is not supported", node, FOREIGN.get(name.split()[-1], SUPPORTED))
 

@@ -178,7 +178,7 @@ def _referenced(body: Body, scalars: Scalars, node: exp.Expr, items: tuple[Item,
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.this.isdigit() or not 1 <= int(node.this[:9]) <= len(items):
             instead = f"SELECT has columns 1 to {len(items)}"
-            raise scalars.source.unknown(f"GROUP BY {node.this} is no position", node, instead)
+            raise scalars.source.unknown(f"GROUP BY {node.this} is not a position", node, instead)
         return items[int(node.this[:9]) - 1]
     if not isinstance(node, exp.Column) or node.args.get("table") or not isinstance(node.this, exp.Identifier):
         return None

@@ -24,7 +24,7 @@ _SPELLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.CurrentUser: ("CURRENT_USER",),
 }
 _INSTEAD = {
-    "moment": "compare it with a column by <, <=, > or >= in WHERE, where NOW() is what db.advance() said last",
+    "moment": "compare NOW() with a column in WHERE, as in ts > NOW() - INTERVAL '7' DAY; db.advance() sets its time",
     "clock": "write NOW(), compared with a column in WHERE; db.advance() moves that clock",
     "row": "store the value in a column when you insert the row",
     "session": "write the value as a constant",

@@ -122,7 +122,7 @@ def parse_type(written: str | type | Type) -> Type:
         return Type(_SYNONYMS.get(written.__name__, written.__name__))
     if not isinstance(written, str):
         name = written.__name__ if isinstance(written, type) else shown(written)
-        raise SchemaError(f"a type is a text such as 'int' or 'decimal(10, 2)'; {name} is none")
+        raise SchemaError(f"a type is a string such as 'int' or 'decimal(10, 2)'; {name} is not a type")
     return _parsed(written, 0)
 
 

@@ -5,6 +5,9 @@ Rows and changes of views go by the gate's own ways; everything else is here.
 
 from __future__ import annotations
 
+import ivme.serve.packages
+
+# isort: split
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable

@@ -102,7 +102,7 @@ _REFUSED = {
     "401": "the token is missing or wrong",
     "404": "no such view or table",
     "406": "no such form of an answer",
-    "410": "the cursor's pages have expired",
+    "410": "the cursor has expired",
     "413": "too large",
     "422": "not applicable; the message says why, and nothing was changed",
     "503": "the disk is full, or broken, or the view is",

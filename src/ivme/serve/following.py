@@ -44,7 +44,7 @@ class Following:
         asked = read_asked(view, pairs_of(scope["query_string"]), FOLLOWING)
         query = view.state.typed.query
         if query.input and query.aggregates:
-            raise Problem(422, f"view {name} has parameters and aggregates, so that its changes cannot be followed")
+            raise Problem(422, f"view {name} has parameters and aggregates, so its changes cannot be followed")
         try:
             feed = await self._hub.feed(view)
         except IvmeError as error:

@@ -53,7 +53,7 @@ def add_page(app: FastAPI) -> None:
     @app.get("/page/{name}", include_in_schema=False)
     async def part(name: str) -> Response:
         if name not in page_files():
-            raise Problem(404, "there is no such file of the page")
+            raise Problem(404, "the console has no such file")
         return _sent(page_files()[name])
 
 

@@ -52,7 +52,7 @@ class Results:
         name, _, place = cursor.partition(".")
         kept = self._kept.get(name)
         if kept is None or kept[1] != view or not (place.isascii() and place.isdigit() and len(place) < 12):
-            raise Problem(410, "the cursor is not one of this view, or its pages have expired; send the request again")
+            raise Problem(410, "the cursor belongs to another view, or has expired; request the first page again")
         rows, start = kept[2], int(place)
         end = start + limit
         return Page(_part(rows, start, limit), f"{name}.{end}" if end < rows.num_rows else None)

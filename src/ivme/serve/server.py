@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ivme.serve.packages  # noqa: F401
+
+# isort: split
 import asyncio
 import socket
 import threading

@@ -126,7 +126,7 @@ def take(database: Database, batch: Batch, step: Step) -> None:
 def _table(database: Database, name: str) -> Table:
     known = {table.lower(): table for table in database.tables}
     if name.lower() in {view.lower() for view in database.views}:
-        raise Problem(404, f"{name} is a view; change the tables that it is made of")
+        raise Problem(404, f"{name} is a view; change the tables that it reads")
     if name.lower() not in known:
         raise Problem(404, f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
     return database.relation(known[name.lower()])

@@ -60,7 +60,7 @@ def add_upkeep(app: FastAPI, database: Database, settings: Settings) -> None:
         await reading(lambda: database.check_promises(table))
         return json_answer({"holds": True})
 
-    @app.post("/checkpoint", summary="Write the tables anew, and forget the log", responses=answers)
+    @app.post("/checkpoint", summary="Write the tables to disk, and shorten the log", responses=answers)
     async def checkpoint(request: Request) -> Response:
         grant_of(request).require_define()
         try:

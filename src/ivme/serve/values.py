@@ -111,7 +111,7 @@ def read_text(text: str, type_: Type, what: str) -> Any:
     except _ERRORS:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         example = _EXAMPLES[type_.kind]
-        raise Problem(422, f"{what} has the type {type_}: {shown!r} is no value of it; write {example}") from None
+        raise Problem(422, f"{what} has the type {type_}: {shown!r} is not a value of it; write {example}") from None
 
 
 def json_reader(type_: Type) -> Callable[[Any], Any]:
@@ -169,7 +169,7 @@ def _finite_float(value: Decimal) -> float:
     try:
         return _finite(float(value))
     except _ERRORS:
-        raise Problem(422, f"{value} is no float") from None
+        raise Problem(422, f"{value} is not a float") from None
 
 
 def read_json(body: bytes) -> Any:

@@ -41,7 +41,7 @@ class Writing:
     def _remember(self) -> None:
         """Knows the keys that the database has, from an earlier server."""
         if self._database.relation(REQUESTS).column_names != tuple(_COLUMNS):
-            raise ServeError(f"the table {REQUESTS} is none of the server's, which needs the name; rename yours")
+            raise ServeError(f"the table {REQUESTS} was not created by the server, which needs the name; rename yours")
         data, _ = self._database.contents(REQUESTS)
         for row in sorted(data.to_pylist(), key=lambda row: int(row["number"])):
             self._keys[row["key"]] = (row["number"], row["digest"])

@@ -96,7 +96,7 @@ class ShardCatalog:
         found = {table.name.lower(): table for table in self.tables}
         if not isinstance(name, str) or name.lower() not in found:
             if isinstance(name, str) and name.lower() in {view.name.lower() for view in self.views}:
-                raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
+                raise UnknownNameError(f"{name} is a view; change the tables that it reads")
             listed = ", ".join(table.name for table in self.tables) or "none"
             raise UnknownNameError(f"there is no table {name}; there are: {listed}")
         return found[name.lower()]
@@ -150,7 +150,7 @@ def check_new_name(name: str, catalog: ShardCatalog) -> None:
     """Refuses a name for a new table or view that another one has, or that none can have."""
     check_name(name, "a table or view")
     if "/" in name or name.startswith("."):
-        raise SchemaError(f"a table or view needs a name that can be that of a file; {name!r} is none")
+        raise SchemaError(f"the name of a table or view must be possible as a file name; {name!r} is not")
     for kind, known in (("table", catalog.tables), ("view", catalog.views)):
         if name.lower() in {other.name.lower() for other in known}:
             raise SchemaError(f"there is already a {kind} named {name}; drop it first or choose another name")

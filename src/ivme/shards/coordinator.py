@@ -231,7 +231,7 @@ class Coordinator:
         except StorageError as error:
             raise StorageError(
                 f"whether the database has {shards} shards or {self.checkpoint.shards} is not known, as a record could "
-                f"not be made: {error}; open the checkpoint again, which tells"
+                f"not be made: {error}; open the checkpoint again to find out"
             ) from error
 
     def _abort(self, transaction: str) -> None:

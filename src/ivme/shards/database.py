@@ -162,7 +162,7 @@ class ShardedDatabase(FunctionCatalog):
             if shards == self._shards:
                 return
             if self._resized is None:
-                raise PlanError("the shards of this database cannot be started anew; open it with SparkDatabase")
+                raise PlanError("the shards of this database cannot be restarted; open it with SparkDatabase")
             try:
                 self._coordinator.lay_out(planned_for(self._catalog, shards, self._degrees), shards)
             except StorageError:
@@ -242,7 +242,7 @@ class ShardedDatabase(FunctionCatalog):
             query = sharding(entry, self._catalog.tables).query
             if query.input and query.aggregates:
                 raise PlanError(
-                    f"view {name} has parameters and aggregates, so that its changes cannot be followed; follow a "
+                    f"view {name} has parameters and aggregates, so its changes cannot be followed; follow a "
                     f"view that groups by {', '.join(query.parameters)} instead"
                 )
             if not entry.followed:

@@ -171,7 +171,7 @@ def why_gathered(entry: ViewEntry, query: Query) -> str:
     if query.has_closures:
         return "the paths of a closure go through all rows"
     if entry.beneath:
-        return "it reads other views, whose rows are not where it wants them"
+        return "it reads other views, whose rows are on other shards"
     if is_shape(query):
         return (
             "it has several blocks (outer joins, subqueries, set operations, windows or a LIMIT), and shards do not "

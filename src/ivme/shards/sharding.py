@@ -194,7 +194,7 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     places: dict[str, str] = {} if key is None else dict(key.origins)
     variable = "" if key is None else head_variable(query, key.column)
     if entry.routing.variables != frozenset({variable} - {""}):
-        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; make it anew")
+        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; create it again")
     occurrences = tuple(
         Occurrence(t.name, t.name, _all_of(t, places.get(t.name), variable), "")
         for t in _rests_on(entry, query, tables)

@@ -11,6 +11,7 @@ from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.distinct import added_up
 from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.extras import pandas_frame
 from ivme.query.closures import is_closure
 from ivme.query.model import Column, Table
 from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
@@ -103,7 +104,7 @@ class ShardedView:
         rows = [row for row, multiplicity in self.items(**parameters) for _ in range(min(multiplicity, 2))]
         if len(rows) != 1 or len(rows[0]) != 1:
             shape = f"{len(rows)} rows of {len(self.columns)} columns" if len(rows) < 2 else "several rows"
-            raise DataError(f"view {self.name} has {shape}, so that it is no single value")
+            raise DataError(f"view {self.name} has {shape}, so it is not a single value")
         return rows[0][0]
 
     def count(self, **parameters: Any) -> int:
@@ -116,7 +117,7 @@ class ShardedView:
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""
-        return self.to_arrow(**parameters).to_pandas()
+        return pandas_frame(self.to_arrow(**parameters))
 
     def snapshot(self, **parameters: Any) -> pa.Table:
         """The rows as they are now."""
@@ -136,7 +137,7 @@ class ShardedView:
         with self._database._lock:
             made = self.sharding
             if not is_closure(made.query):
-                raise PlanError(f"view {self.name} is not a closure and nothing else, so that it has no paths")
+                raise PlanError(f"view {self.name} is not just a closure, so it has no paths")
             node = Column("node", made.typed.types[made.query.atoms[0].variables[0]])
             ends = to_arrow([(src,), (dst,)], Table(f"ends of paths in {self.name}", (node,)))
             question = Question(made.routing.patterns[0].first, {"op": "path", "view": self.name}, (ends,))

@@ -98,7 +98,7 @@ def _check(statement: Insert, conflict: OnConflict, table: Table) -> None:
     if not keys:
         raise source.unsupported(f"table {table.name} has no primary key", start, "declare one in CREATE TABLE")
     if conflict.keys and {each.lower() for each in conflict.keys} != keys:
-        message = f"ON CONFLICT goes by the primary key of table {table.name}, which is ({', '.join(sorted(keys))})"
+        message = f"ON CONFLICT uses the primary key of table {table.name}, which is ({', '.join(sorted(keys))})"
         raise source.unsupported(message, start, "name its columns, or none")
 
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from ivme.definitions.table_rows import TableRows
-from ivme.errors import PlanError, QueryError
+from ivme.errors import QueryError
+from ivme.extras import require
 from ivme.query.sql import whole_statement
 from ivme.query.table_expression import Parameters
 from ivme.statements.constants import default_values, with_values
@@ -34,10 +35,9 @@ def ask_duckdb(definitions: Definitions, query: Select, parameters: Mapping[str,
         source, node = whole_statement(query.text, functions=definitions.functions.defined)
         node = with_values(source, node, Parameters({**default_values(source), **parameters}))
     rows = _relations(definitions, node)
-    try:
-        import duckdb
-    except ImportError as error:
-        raise PlanError(f"{error}; engine='duckdb' needs it: pip install duckdb") from None
+    require("duckdb", "engine='duckdb'")
+    import duckdb
+
     config: dict[str, Any] = {"enable_external_access": "false", "temp_directory": ""}
     with duckdb.connect(":memory:", config=config) as connection:
         for name, data in rows.items():

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ivme.engine.codes.nested_values import python_values
 from ivme.errors import DataError
+from ivme.extras import pandas_frame, polars_frame
 from ivme.shown_table import SHOWN_ROWS, html_table, is_number, rows_shown, text_table
 
 if TYPE_CHECKING:
@@ -69,13 +70,11 @@ class Result:
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
-        return self._data.to_pandas()
+        return pandas_frame(self._data)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self._data)
+        return polars_frame(self._data)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._data.__arrow_c_stream__(requested_schema)

@@ -86,7 +86,7 @@ def new_directory(path: Path) -> Iterator[Path]:
     An empty directory at the path is replaced; anything else there is refused.
     """
     if os.path.lexists(path) and not (path.is_dir() and not any(path.iterdir())):
-        raise StorageError(f"{path} is there already; give a new directory, or an empty one")
+        raise StorageError(f"{path} exists already; give a new or an empty directory")
     beside = path.with_name(f".{path.name}-{uuid.uuid4().hex[:8]}{files.UNFINISHED}")
     try:
         make_directory(beside)
@@ -112,7 +112,9 @@ def _stored_views(definitions: Definitions) -> tuple[StoredView, ...]:
 def _stored(definitions: Definitions, view: View) -> StoredView:
     query, options = view.made_with
     if not isinstance(query, str):
-        raise StorageError(f"view {view.name} was not made from a text, so that a directory cannot keep it; drop it")
+        raise StorageError(
+            f"view {view.name} was not created from a string, so it cannot be stored in a directory; drop it"
+        )
     kept = {option: plain_option(option, value) for option, value in options.items()}
     functions = [each.plain() for each in definitions.functions.called_by(view.name)]
     return StoredView(view.name, query, kept, None, functions)

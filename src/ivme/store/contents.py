@@ -231,7 +231,9 @@ class Contents:
             else:
                 self._change_catalog(content)
         except (KeyError, TypeError, ValueError) as error:
-            raise DamagedError(f"{path}: record {record.number} is none that this ivme writes: {error!r}") from error
+            raise DamagedError(
+                f"{path}: record {record.number} is not in the format of this version of ivme: {error!r}"
+            ) from error
 
     def _add_batch(self, content: Mapping[str, Any], body: memoryview, path: Path) -> None:
         place = 0

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ivme.errors import StorageError
+from ivme.extras import require
 from ivme.store.checkpoint_store import Piece
 
 Found = TypeVar("Found")
@@ -21,14 +22,11 @@ class ObjectStore:
     """The objects below an address such as s3://bucket/folder."""
 
     def __init__(self, address: str) -> None:
-        try:
-            import obstore
-            from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
-            from obstore.store import from_url
-        except ImportError as error:
-            raise StorageError(
-                f"the checkpoint {address} needs the package obstore; install ivme with its extra: ivme[objects]"
-            ) from error
+        require("obstore", f"the checkpoint {address}")
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
+        from obstore.store import from_url
+
         self.address = address.rstrip("/")
         self._calls = obstore
         self._exists, self._error, self._missing = AlreadyExistsError, BaseError, (NotFoundError, FileNotFoundError)

@@ -107,7 +107,7 @@ def read_manifest(directory: Path) -> Manifest:
         has_end = found.get("has_end", False)
         return Manifest(found["identity"], found["last"], tuple(tables), tuple(views), positions, image, has_end)
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{directory / MANIFEST} is none that this ivme writes: {error!r}") from error
+        raise DamagedError(f"{directory / MANIFEST} is not in the format of this version of ivme: {error!r}") from error
 
 
 def write_table(directory: Path, number: int, last: int, table: Table, rows: RowBatch) -> TableFile:

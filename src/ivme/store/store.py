@@ -198,7 +198,7 @@ class Store:
         try:
             self.snapshot(MOST_WORDS)
         except StorageError as error:
-            _logger.warning("no snapshot of %s was made; its log goes on: %s", self.path, error)
+            _logger.warning("no snapshot of %s was written; its log continues: %s", self.path, error)
 
     def snapshot(self, most: int | None = None) -> None:
         """Writes what changed since the last snapshot and the views' maps, and removes what is then not needed.

@@ -71,7 +71,9 @@ def read_image(directory: Path, manifest: Manifest, backend: Backend) -> Image |
     try:
         return _read(data, manifest)
     except (pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: it is none that this ivme writes: {error!r}; remove it") from error
+        raise DamagedError(
+            f"{path} is damaged: it is not in the format of this version of ivme: {error!r}; remove it"
+        ) from error
 
 
 def _read(data: bytes, manifest: Manifest) -> Image:

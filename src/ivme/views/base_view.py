@@ -14,6 +14,7 @@ from weakref import WeakSet
 
 from ivme.changes import Changes, Subscription
 from ivme.errors import DataError, PlanError, shown
+from ivme.extras import pandas_frame, polars_frame
 from ivme.query.order import Order
 from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
 
@@ -184,13 +185,11 @@ class BaseView(ABC):
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
         """The rows of an access request as a pandas DataFrame."""
-        return self.to_arrow(**parameters).to_pandas()
+        return pandas_frame(self.to_arrow(**parameters))
 
     def to_polars(self, **parameters: Any) -> polars.DataFrame:
         """The rows of an access request as a polars DataFrame."""
-        import polars
-
-        return polars.DataFrame(self.to_arrow(**parameters))
+        return polars_frame(self.to_arrow(**parameters))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as Arrow's C interface has them, for `pa.table(view)`, `pl.DataFrame(view)`, and DuckDB."""

@@ -106,7 +106,7 @@ def check_number(number: object, name: str) -> None:
 
 
 def check_position(key: object) -> None:
-    """Refuses what is no position of a row."""
+    """Refuses what is not a position of a row."""
     if not isinstance(key, int) or isinstance(key, bool):
         raise DataError(f"a row is found by its position, a whole number, or by a slice; not by {key!r}")
 

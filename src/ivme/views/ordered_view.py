@@ -141,7 +141,7 @@ class OrderedView(ExternalView):
 
     def follow(self, on: bool) -> None:
         if on and self._has_inputs:
-            message = "has parameters and an order, so that its changes cannot be followed; follow it without LIMIT"
+            message = "has parameters and an order, so its changes cannot be followed; follow it without LIMIT"
             raise PlanError(f"view {self.name} {message}")
         if on and self._is_cut and self._map is None:
             self.build({self.inner: self._reader.all_rows(self.inner)})

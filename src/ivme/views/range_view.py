@@ -61,7 +61,7 @@ class RangeView(OrderedView):
 
     def follow(self, on: bool) -> None:
         if on:
-            message = "has parameters in a range, so that its changes cannot be followed; follow it without them"
+            message = "has parameters in a range, so its changes cannot be followed; follow it without them"
             raise PlanError(f"view {self.name} {message}")
 
     # Requests

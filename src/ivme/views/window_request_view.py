@@ -76,7 +76,7 @@ class WindowRequestView(WindowView):
 
     def follow(self, on: bool) -> None:
         if on:
-            message = "has parameters that name rows, so that its changes cannot be followed; follow it without them"
+            message = "has parameters that name rows, so its changes cannot be followed; follow it without them"
             raise PlanError(f"view {self.name} {message}")
 
     def held_codes(self) -> list[Codes]:

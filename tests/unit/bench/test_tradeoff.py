@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pyarrow as pa
@@ -14,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner, Result
 
+from ivme import extras
 from ivme.bench.data import ivme_types, made_for, read_folder
 from ivme.bench.tradeoff import tradeoff
 from ivme.cli import app
@@ -117,14 +116,7 @@ def test_an_epsilon_that_is_no_number_is_refused() -> None:
 def test_without_matplotlib_a_picture_is_refused_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(extras, "find_spec", lambda _name: None)
     result = run(PAIRS, "--n", "50", "--out", str(tmp_path))
     assert (2, "") == (result.exit_code, result.stdout)
     assert "pip install 'ivme[plot]'" in result.stderr

@@ -54,7 +54,7 @@ def _steps(folder: Path, *edits: tuple[str, str]) -> list[str]:
 def test_a_state_that_is_new_has_everything_to_do(tmp_path: Path) -> None:
     (tmp_path / "p.yml").write_text(_FILE)
     found = [str(step) for step in planned_steps(read_pipeline(tmp_path / "p.yml"), RunJournal(None))]
-    assert "table t: is made" == found[0]
+    assert "table t: is created" == found[0]
     assert "sink m: starts with all rows of v" == found[-1]
 
 
@@ -71,7 +71,7 @@ def test_an_added_column_a_rewritten_view_and_a_new_sink_are_told(tmp_path: Path
     )
     expected = [
         "table t: gets the column fare int",
-        "view v: is written otherwise, and built anew; its sinks get the difference",
+        "view v: has a new definition, and is rebuilt; its sinks get the difference",
         "sink more: starts with all rows of v",
     ]
     assert expected == found
@@ -93,7 +93,7 @@ def test_a_table_that_is_gone_stays_and_a_view_is_dropped(tmp_path: Path) -> Non
         ("views:\n", "  u:\n    columns: {a: int}\nviews:\n  w:\n    sql: SELECT a FROM u\n"),
         (", sequence_by: lsn", ""),
     )
-    assert ["table u: is made", "table ivme_sequence_t: is not in the file; it stays in the state"] == found[:2]
+    assert ["table u: is created", "table ivme_sequence_t: is not in the file; it stays in the state"] == found[:2]
     assert "view w: is built" in found
 
 

@@ -199,5 +199,5 @@ def test_transactions_that_cannot_be_are_refused(tmp_path: Path, old: str, new: 
 def test_a_log_without_tables_is_refused(tmp_path: Path) -> None:
     text = "transactions: {directory: log}\ntables:\n  t: {columns: {a: int}}\nviews:\n  v: {sql: SELECT a FROM t}\n"
     (tmp_path / "p.yml").write_text(text)
-    with pytest.raises(PipelineError, match="nothing to hold together"):
+    with pytest.raises(PipelineError, match="no transactions to apply together"):
         read_pipeline(tmp_path / "p.yml")

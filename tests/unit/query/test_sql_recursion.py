@@ -161,7 +161,7 @@ def test_expressions_over_a_closure_are_refused() -> None:
 
 
 def test_unknown_columns_in_a_recursion_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match=r"the column e\.weight is no end of an edge or of a path"):
+    with pytest.raises(UnknownNameError, match=r"the column e\.weight is not an end of an edge or of a path"):
         parse_sql(recursive("SELECT r.x, e.weight FROM r JOIN edge e ON r.y = e.src"), TABLES)
     with pytest.raises(UnknownNameError, match="is not a column of edge"):
         parse_sql(recursive(LINEAR, base="SELECT src, target FROM edge"), TABLES)

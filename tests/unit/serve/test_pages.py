@@ -39,7 +39,7 @@ def test_results_are_forgotten_after_some_minutes() -> None:
     now[0] = 299.0
     results.further("v", cursor, 4)
     now[0] = 301.0
-    with pytest.raises(Problem, match="have expired"):
+    with pytest.raises(Problem, match="has expired"):
         results.further("v", cursor, 4)
 
 

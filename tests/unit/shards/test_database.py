@@ -194,7 +194,7 @@ def test_a_view_is_read_in_all_the_ways_of_the_embedded_one(db: ShardedDatabase)
     assert 0 == view.multiplicity((9, 9))
     assert ("A", "C") == view.columns
     assert "over 4 shards" in str(view.explain())
-    with pytest.raises(DataError, match="no single value"):
+    with pytest.raises(DataError, match="not a single value"):
         view.scalar()
 
 

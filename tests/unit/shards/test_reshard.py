@@ -192,7 +192,7 @@ def test_numbers_that_are_none_are_refused_and_the_same_number_does_nothing(tmp_
             local_database(tmp_path, 3)
     with (
         ShardedDatabase(LocalCluster(tmp_path / "other", 2)) as fixed,
-        pytest.raises(PlanError, match="cannot be started anew"),
+        pytest.raises(PlanError, match="cannot be restarted"),
     ):
         fixed.reshard(3)
 

@@ -92,7 +92,7 @@ def test_records_add_up() -> None:
     ],
 )
 def test_a_record_that_says_nothing_we_know_is_refused(content: Any) -> None:
-    with pytest.raises(DamagedError, match="log: record 9 is none that this ivme writes"):
+    with pytest.raises(DamagedError, match="log: record 9 is not in the format of this version of ivme"):
         added(record(content, number=9))
 
 

@@ -49,7 +49,7 @@ def column_type(arrow: pa.DataType) -> Type | None:
         return Type("struct", fields=tuple((field.name, field_type(field)) for field in arrow))
     kind = _KINDS.get(arrow)
     if kind is None:
-        raise SchemaError(f"no column is stored as {arrow}; ingest.to_arrow converts data to the types of columns")
+        raise SchemaError(f"no column is stored as {arrow}; ingest.to_arrow converts data to the stored types")
     return Type(kind)
 
 

@@ -142,7 +142,7 @@ def _string(value: Any) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{shown(value)} has a lone surrogate, which is no character") from None
+            raise ValueError(f"{shown(value)} has a lone surrogate, which is not a character") from None
     return value if type(value) is str else str(value)
 
 

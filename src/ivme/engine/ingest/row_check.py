@@ -96,7 +96,7 @@ def _sequence(
         return tuple([values[i] if p is None else getattr(row, names[p]) for i, p in enumerate(order)])
     if not isinstance(row, tuple | list):
         raise DataError(
-            f"table {table.name}: rows[{number}] is {shown(row)}, which is no row; "
+            f"table {table.name}: rows[{number}] is {shown(row)}, which is not a row; "
             f"give each row as a tuple, a dict or a dataclass, as in [{_example(table)}]"
         )
     if len(row) != len(table.columns):
@@ -137,7 +137,7 @@ def matched(names: Iterable[Any], table: Table, where: str) -> list[int | None]:
         if column is None:
             raise DataError(f"{where}: there is no column {name!r}; the columns are {', '.join(table.column_names)}")
         if column.name in given:
-            raise DataError(f"{where}: the column {column.name} is there twice")
+            raise DataError(f"{where}: the column {column.name} is given twice")
         given[column.name] = position
     defaults = dict(table.defaults)
     missing = [name for name in table.column_names if name not in given and name not in defaults]

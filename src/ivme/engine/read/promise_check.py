@@ -55,7 +55,7 @@ def _dangling(tables: Tables, table: Table) -> Iterator[str]:
         known = set(_values(tables, target.name, _target(table, foreign, target)))
         for values in _values(tables, table.name, foreign.columns):
             if None not in values and values not in known:
-                yield f"table {table.name} has {values!r} in {foreign}, and no such row is there"
+                yield f"table {table.name} has {values!r} in {foreign}, and there is no such row"
 
 
 def _target(table: Table, foreign: ForeignKey, target: Table) -> tuple[str, ...]:

@@ -115,9 +115,11 @@ def compare_rows(view: str, expected: Mapping[Row, Any], actual: Mapping[Row, An
             continue
         if isinstance(wanted, int) and isinstance(found, int):
             raise VerificationError(
-                f"{view} has the row {row!r} {found} times; computed from its tables it is there {wanted} times"
+                f"{view} has the row {row!r} {found} times; recomputed from its tables it has it {wanted} times"
             )
-        raise VerificationError(f"{view} has {found!r} for the row {row!r}; computed from its tables it is {wanted!r}")
+        raise VerificationError(
+            f"{view} has {found!r} for the row {row!r}; recomputed from its tables it is {wanted!r}"
+        )
 
 
 def comparable(row: Row) -> Row:

@@ -344,7 +344,7 @@ class Batch:
         known = {table.lower(): table for table in self._runtime.catalog.tables}
         if not isinstance(name, str) or name.lower() not in known:
             if isinstance(name, str) and name.lower() in {view.lower() for view in self._runtime.catalog.views}:
-                raise UnknownNameError(f"{name} is a view; change the tables that it is made of")
+                raise UnknownNameError(f"{name} is a view; change the tables that it reads")
             raise UnknownNameError(f"there is no table {name}; there are: {', '.join(known.values()) or 'none'}")
         return self._runtime.catalog.tables[known[name.lower()]]
 

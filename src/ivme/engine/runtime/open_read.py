@@ -66,8 +66,8 @@ class OpenRead:
         self._taken = None
         if self._stale:
             raise StaleCursor(
-                f"view {self.state.name} changed while it was being read, and is too large to be held as it was for an "
-                "iterator; read it again, with list() or into Arrow, which read all of it at once"
+                f"view {self.state.name} changed while it was being read, and its old rows are too large to be "
+                "stored for an iterator; read it again, with list() or into Arrow, which read all of it at once"
             )
         raise StopIteration
 

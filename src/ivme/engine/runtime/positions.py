@@ -63,7 +63,7 @@ class Positions:
         reached = self._reached.get(progress.source)
         if reached is not None and progress.position <= reached:
             raise DataError(
-                f"source {progress.source} has been applied up to position {reached}, so that the batch at position "
+                f"source {progress.source} has been applied up to position {reached}, so the batch at position "
                 f"{progress.position} has been applied before; nothing was changed"
             )
 

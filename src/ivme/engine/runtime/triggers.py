@@ -75,8 +75,8 @@ def _broken(state: TableState, error: Exception) -> DataError:
         row = tuple(domain.decode_value(code) for domain, code in zip(state.domains, codes, strict=True))
         if "unique" not in str(error.args[0]):
             return DataError(
-                f"cannot delete {row!r} from table {table.name}: it is not there as often; nothing was changed "
-                "(strict=False ignores deletes of what is not there)"
+                f"cannot delete {row!r} from table {table.name}: it is not there, or not that many times; nothing "
+                "was changed (strict=False ignores deletes of missing rows)"
             )
     domains = [state.domains[position] for position in table.key_positions]
     values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))

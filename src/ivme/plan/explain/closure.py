@@ -79,7 +79,7 @@ def _notes(query: Query, options: Options) -> tuple[str, ...]:
     elif options.graph == "acyclic":
         found.append("a batch that would close a cycle is refused, and the message names the cycle")
     else:
-        found.append(f"each row of {edges} is an edge in both directions; rows with a NULL end are no edges")
+        found.append(f"each row of {edges} is an edge in both directions; rows with NULL at either end are not edges")
     if query.input and query.output and query.input[0] == query.atoms[0].terms[1]:
         found.append(
             "rows are stored for the reversed edges: the ancestors of a node are read in time linear in the answer"

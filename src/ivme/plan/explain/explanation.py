@@ -108,6 +108,13 @@ class Explanation:
         return mark_boxes(Marks(self.plan.marks, self.plan.blueprint.leaves), self.plan.program)
 
     @property
+    def verdict(self) -> str:
+        """What an update and a read cost, in a sentence or two."""
+        from ivme.plan.explain.verdict import verdict
+
+        return verdict(self)
+
+    @property
     def updates(self) -> dict[str, Bound]:
         """The bound on the time that a changed row takes, for each table that is not static; `update` is the worst."""
         return {cost.table: cost.update for cost in self.costs}

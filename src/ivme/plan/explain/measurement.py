@@ -52,7 +52,7 @@ class Measurement:
             told.append(f"    reading {self.rows_read:,} rows took {self.operations_a_row:,.1f} operations a row")
         if self.requests:
             asked = f"the latest {self.requests:,} requests" if self.requests > 1 else "the latest request"
-            told.append(f"    {asked}, asked again, took {self.operations_a_request:,.1f} operations each")
+            told.append(f"    {asked}, repeated, took {self.operations_a_request:,.1f} operations each")
         return "\n".join(told)
 
 

@@ -37,12 +37,12 @@ def _optimality(query: Query, classification: Classification, choice: Choice) ->
     if choice.plan is None:
         return
     if classification.cqap0 and choice.plan.update == choice.plan.delay == bound(0):
-        yield "O(1) update time and delay are optimal, so that there is no lower bound to state"
+        yield "O(1) update time and delay are optimal, so there is no lower bound to state"
     elif choice.plan.update == choice.plan.delay == bound(0) and any(table.static for table in query.tables):
         listed = ", ".join(table.name for table in query.tables if table.static)
         yield f"with {listed} static, hence a constant, the query is in CQAP0: O(1) update time and delay"
     if choice.plan.blueprint.lazy:
-        yield "nothing but the tables is maintained: the first read after a change builds all views anew"
+        yield "nothing but the tables is maintained: the first read after a change rebuilds all views"
     if not any(atom.variables for atom in query.atoms):
         yield "the query has no variables: its answer is a product of counts"
 
@@ -51,9 +51,9 @@ def _closures(query: Query) -> Iterator[str]:
     for table in query.tables:
         if table.closure_of is not None:
             yield (
-                f"{table.name} is maintained by strategy `closure`, apart from this view, and its changes reach it "
-                "in the same batch. N counts its pairs, and the update bound is for each pair that comes or goes: one "
-                "edge may change many"
+                f"{table.name} is maintained by strategy `closure`, apart from this view, and its changes reach the "
+                "view in the same batch. N counts its pairs, and the update bound is for each pair that is added or "
+                "removed: one edge may change many"
             )
 
 
@@ -81,7 +81,7 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
         return
     listed = ", ".join(map(str, ordered))
     variables = ", ".join(dict.fromkeys(str(a.variable) for a in ordered))
-    verb = "is no sum in a ring" if len(ordered) == 1 else "are no sums in a ring"
+    verb = "is not a sum in a ring" if len(ordered) == 1 else "are not sums in a ring"
     count = "count" if "," in variables else "counts"
     yield f"{listed} {verb}: {variables} {count} as free, below the groups, when widths are computed"
     folded = ", ".join(str(a) for a in ordered if a.definition.reads == "values")
@@ -96,7 +96,7 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
 
 def _semantics(options: Options, choice: Choice) -> Iterator[str]:
     if options.semantics == "set" and choice.plan is not None and choice.plan.marks is not None:
-        yield "set semantics: a row comes once; only whether it is there is maintained"
+        yield "set semantics: each row comes once; only whether it exists is maintained"
     elif options.semantics == "set":
         yield "set semantics: a row comes once; multiplicities are maintained all the same, because deletes need them"
     elif options.semantics == "ring":

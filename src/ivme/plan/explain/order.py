@@ -85,13 +85,13 @@ def _window_costs(order: Order, rows: Explanation) -> list[str]:
         if call.frame is not None and call.frame.is_of_values:
             rows_changed = "the rows whose frame has a changed one; with a key of floats, its whole partition"
         elif before is None:
-            rows_changed = "the whole partition of a changed row is computed anew"
+            rows_changed = "the whole partition of a changed row is recomputed"
         elif after is None:
             rows_changed = "all rows behind a changed one in its partition may change, at O(1) each"
             if call.context(summed=True)[0] is None:
                 rows_changed += "; its partition is read from its first row on"
             else:
-                rows_changed += ", so that a row at its end costs O(log N)"
+                rows_changed += ", so a row at its end costs O(log N)"
         else:
             rows_changed = f"{before + after + 1} rows around a changed one, at O(1) each"
         found.append(f"{call.text}: {rows_changed}")
@@ -114,7 +114,7 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
         return [
             f"{order.text}: an ordered map has all rows: O(log N) an update for each row of {rows.query.name} that "
             f"changes, O(k + log N) to read {shown}, which are k",
-            "followers are told the rows that enter and leave, found at the edges of what is shown",
+            "subscribers get the rows that enter and leave, found at the edges of what is shown",
         ]
     if rows.query.input:
         return [f"{order.text}: the rows of a request are sorted when it is made"]
@@ -124,7 +124,7 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
             'with favour="reads" an ordered map has them: O(log N) an update, O(k + log N) for a page of k rows'
         )
     if not order.is_whole:
-        found.append("while somebody follows it, an ordered map has all rows: O(log N) for each that changes")
+        found.append("while it has subscribers, an ordered map has all rows: O(log N) for each changed row")
     return found
 
 

@@ -30,7 +30,9 @@ _SIGNS = (
     ("→", "x→H: the rows of a table whose x is heavy, with many rows; x→L: those whose x is light"),
     ("H_", "H_x: the heavy values of x"),
     ("∃", "∃R(x): whether R has rows with x, however many"),
+    ("V_", "V_x, V_1: the join of what is below it"),
     ("V'_", "V'_x: what is below it, summed over x"),
+    ("#", "R#1, R#2: a table that is read twice, or steps of the view; #x: a computed column"),
 )
 """What a sign in a label means."""
 

@@ -176,6 +176,9 @@ class Bound:
             text = f"O({factor})" if text == "O(1)" else f"{text[:-1]} {factor})"
         return f"{text} amortised" if self.amortised else text
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 def bound(exponent: Fraction | int | Exponent, *, amortised: bool = False, logs: int = 0) -> Bound:
     """A bound from a number or an exponent.

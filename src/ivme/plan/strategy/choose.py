@@ -70,7 +70,7 @@ def choose(analysis: Analysis, options: Options, observed: Observation | None = 
     query, classification = analysis.query, analysis.classification
     trees = plan_with("view-tree", analysis)
     if classification.cqap0 and _fits(trees, options):
-        return Choice(trees, "in CQAP0: constant update time and delay, which nothing can beat", trees.widths)
+        return Choice(trees, "in CQAP0: constant update time and delay, which is optimal", trees.widths)
     rates = rates_of(analysis, options)
     settled = rates is not None and options.favour != "updates" and _is_settled(trees, rates)
     if settled and _fits(trees, options):

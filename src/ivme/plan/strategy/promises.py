@@ -34,6 +34,6 @@ def _named(query: Query, option: str, names: Iterable[str]) -> set[str]:
     for name in names:
         if name.lower() not in known:
             listed = ", ".join(known.values())
-            raise PlanError(f"option {option} names {name}, which is no table of the query; its tables are {listed}")
+            raise PlanError(f"option {option} names {name}, which is not a table of the query; its tables are {listed}")
         found.add(known[name.lower()])
     return found

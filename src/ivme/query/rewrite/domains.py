@@ -82,7 +82,7 @@ class Domains:
         made: dict[str, exp.Expr] = {}
         for parameter in self.used:
             if parameter in self.blurred:
-                message = f"the parameter :{parameter} is not compared by = alone, so that its values are not known"
+                message = f"the parameter :{parameter} is not compared by = alone, so its values are not known"
                 raise self.source.unsupported(message, self.blurred[parameter], _OTHER)
             name, union = self.use(parameter), f"{_PREFIX}{parameter} values"
             nothing = exp.Alias(this=exp.Null(), alias=exp.Identifier(this=VALUE, quoted=True))

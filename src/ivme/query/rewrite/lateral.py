@@ -181,5 +181,5 @@ class Lateral:
     def _refuse_outer_columns(self) -> None:
         for part in read_after_where(self.select):
             if any(is_outer(found, self.names) for found in own_columns(part)):
-                message = "a column of the tables before LATERAL cannot stand here"
+                message = "a column of the tables before LATERAL is not allowed here"
                 raise self.keys.script.source.unsupported(message, part, _PLAIN)

@@ -74,7 +74,7 @@ def _place(source: SqlText, node: exp.Expr, first: exp.Select) -> int | str | No
     items = [item for item in first.expressions if not item.alias.startswith(HIDDEN)]
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.this.isdigit() or not (1 <= int(node.this) <= len(items) or any(map(_is_star, items))):
-            raise source.unknown(f"ORDER BY {node.this} is no position", node, f"SELECT has {len(items)} columns")
+            raise source.unknown(f"ORDER BY {node.this} is not a position", node, f"SELECT has {len(items)} columns")
         return int(node.this) - 1
     name = node.name.lower() if isinstance(node, exp.Column) and not node.table else None
     text = exact_text(node)

@@ -135,7 +135,7 @@ def _refuse_repeated(source: SqlText, node: exp.Expr, names: list[str]) -> None:
             raise source.unsupported(message, _at(node, name), "give the value when calling")
     other = next((name for name in everywhere if name not in names), None)
     if other is not None:
-        raise source.unsupported(f"the parameter :{other} cannot stand here: {_ALONE}", _at(node, other), _BY_VALUE)
+        raise source.unsupported(f"the parameter :{other} is not allowed here: {_ALONE}", _at(node, other), _BY_VALUE)
 
 
 def _at(node: exp.Expr, name: str) -> exp.Expr:

@@ -261,7 +261,7 @@ class SubqueryKeys:
     def _refuse_after_where(self, inner: exp.Select, names: Names) -> None:
         for part in read_after_where(inner):
             if any(is_outer(found, names) for found in own_columns(part)):
-                raise self.script.source.unsupported("a column of the query around cannot stand here", part, _KEYS)
+                raise self.script.source.unsupported("a column of the query around is not allowed here", part, _KEYS)
 
 
 def equal_keys(outer: list[exp.Expr], alias: str) -> list[exp.Expr]:

@@ -81,7 +81,7 @@ export class Data {
     const parts = [whole ? rowsSaid(total, rows.size) : isFollowed ? `${many(total, "row")}; ${count(rows.size)} of them are here, and sorted` : `more than ${many(total, "row")}; the first are here`];
     if (!Object.keys(this.view.columns).length) parts.push("without columns");
     if (!this.isLive.checked) parts.push("paused");
-    else parts.push(isFollowed ? "changes are shown as they come" : "asked for again every second");
+    else parts.push(isFollowed ? "changes are shown as they come" : "read again every second");
     return parts.join(" · ");
   }
 

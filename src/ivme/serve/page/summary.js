@@ -18,7 +18,7 @@ export function summary(explanation) {
     el("p", { class: "chips" }, chip("class", explanation.query_class), chip("strategy", explanation.strategy ?? "none")),
     el("code", { class: "query" }, explanation.query),
     el("dl", { class: "bounds" }, ...BOUNDS.map((names) => bound(explanation, names))),
-    el("p", { class: "quiet" }, ...raised(explanation.reason === "asked for" ? "This strategy was asked for." : sentence(explanation.reason))),
+    el("p", { class: "quiet" }, ...raised(explanation.reason === "requested" ? "This strategy was requested." : sentence(explanation.reason))),
     explanation.lower_bound === null ? null : lowerBound(explanation.lower_bound),
     explanation.notes.length === 0 ? null : notes(explanation.notes),
   );

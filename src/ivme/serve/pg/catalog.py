@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivme.errors import PlanError, QueryError
+from ivme.extras import require
 from ivme.serve.grants import Grant
 from ivme.serve.pg.catalog_rows import catalog_rows
 from ivme.serve.pg.catalog_text import catalog_query
@@ -66,10 +67,9 @@ class PostgresCatalog:
     def _open(self) -> Any:
         if self._connection is not None:
             return self._connection
-        try:
-            import duckdb
-        except ImportError as error:
-            raise PlanError(f"{error}; questions about the catalog need it: pip install 'ivme[pg]'") from None
+        require("duckdb", "a query of PostgreSQL's catalog")
+        import duckdb
+
         self._errors = (duckdb.Error,)
         config: dict[str, Any] = {
             "threads": "1",

@@ -127,5 +127,5 @@ class Login:
         head = await self.reader.readexactly(5)
         size = int.from_bytes(head[1:], "big")
         if not 4 <= size <= most:
-            raise m.ProtocolError(f"a message of {size} bytes is none, or too long: at most {most} are read")
+            raise m.ProtocolError(f"a message of {size} bytes is malformed or too long: at most {most} bytes are read")
         return head[:1], m.Body(await self.reader.readexactly(size - 4))

@@ -38,7 +38,7 @@ class Exchange:
         """The client's nonce with ours behind it, and the salt."""
         words = _decoded(first).split(",")
         if len(words) < 4 or words[0] not in ("n", "y") or not words[3].startswith("r="):
-            raise ScramError("the client asks for an authentication that this server does not have")
+            raise ScramError("the client requests an authentication method that this server does not support")
         self._header = f"{words[0]},{words[1]},"
         self._nonce = words[3][2:] + secrets.token_urlsafe(18)
         salt = base64.b64encode(self._verifier.salt).decode()

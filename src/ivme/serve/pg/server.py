@@ -83,7 +83,7 @@ class PostgresServer:
         except (asyncio.IncompleteReadError, TimeoutError, OSError, ssl.SSLError) as error:
             _logger.debug("a client of the PostgreSQL protocol left: %r", error)
         except asyncio.CancelledError:
-            await refuse(writer, "57P01", "the server goes down, or needs the place of this connection")
+            await refuse(writer, "57P01", "the server is shutting down, or needs the connection for another client")
         except Exception:
             _logger.exception("a connection of the PostgreSQL protocol failed")
             await refuse(writer, "XX000", "the server failed; its log says more")

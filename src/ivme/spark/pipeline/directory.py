@@ -146,7 +146,7 @@ class Directory:
             try:
                 empty = pq.read_schema(path).empty_table()
             except (pa.ArrowInvalid, OSError) as error:
-                raise DataError(f"malformed: {what} is no Parquet file: {error}") from error
+                raise DataError(f"malformed: {what} is not a Parquet file: {error}") from error
             check_columns(what, spark_schema(empty.schema), layout, exactly=True)
 
     def _without(self, partition: Partition) -> StructType:
@@ -313,4 +313,4 @@ def _header(path: Path, options: dict[str, str]) -> list[str]:
             delimiter = options.get("sep", options.get("delimiter", ","))
             return [name.strip() for name in next(csv.reader(file, delimiter=delimiter), [])]
     except UnicodeDecodeError as error:
-        raise DataError(f"malformed: {path.name} is no text: {error}") from error
+        raise DataError(f"malformed: {path.name} is not text: {error}") from error

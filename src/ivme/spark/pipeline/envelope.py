@@ -95,7 +95,7 @@ def _reason() -> Column:
     unknown = sf.col("op").isNull() | ~sf.col("op").isin("c", "r", "u", "d", "t")
     said = sf.concat(sf.lit("malformed: the operation "), sf.coalesce("op", sf.lit("missing")), sf.lit(" is unknown"))
     return (
-        sf.when(sf.col(_CORRUPT).isNotNull(), sf.lit("malformed: the event is no JSON of the table's columns"))
+        sf.when(sf.col(_CORRUPT).isNotNull(), sf.lit("malformed: the event is not JSON with the table's columns"))
         .when(unknown, said)
         .when(needs_after, sf.lit("malformed: the event has no row after it"))
         .when(needs_before, sf.lit("malformed: the delete has no row before it"))

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.errors import SparkError
+from ivme.extras import require
 from ivme.pipeline.journal import ChangeFile, RunJournal
 from ivme.pipeline.model import Settings, TableSource
 from ivme.pipeline.source_batch import Snapshot, SourceBatch
@@ -32,10 +33,9 @@ NOTHING = -1
 
 def open_catalog(options: Settings) -> Catalog:
     """The catalog of some properties; `catalog` names one of pyiceberg's own configuration."""
-    try:
-        from pyiceberg.catalog import load_catalog
-    except ImportError as error:
-        raise SparkError("Iceberg needs pyiceberg; install ivme with its extra: ivme[iceberg]") from error
+    require("pyiceberg", "Iceberg")
+    from pyiceberg.catalog import load_catalog
+
     properties = dict(options)
     return load_catalog(properties.pop("catalog", "ivme"), **properties)
 

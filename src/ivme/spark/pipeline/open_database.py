@@ -57,8 +57,8 @@ def _open_shards(
 
     if memory_limit is not None:
         raise PipelineError(
-            f"{pipeline.file}: a memory limit is one of the engine beside the driver, and this pipeline has shards; "
-            "leave it out, and limit the memory of Spark's executors"
+            f"{pipeline.file}: a memory limit applies to the engine in the driver's process, and this pipeline has "
+            "shards; leave it out, and limit the memory of Spark's executors"
         )
     is_there = open_checkpoint_store(pipeline.checkpoint).read("database.json") is not None
     if noted is not None and not is_there:

@@ -38,8 +38,8 @@ def run(driver: Driver, *, once: bool, stop: threading.Event | None = None, paus
     except Exception as error:
         if is_gone(driver.spark, error):
             raise SparkError(
-                f"Spark's JVM is gone ({type(error).__name__}); what was committed is kept: run the pipeline again and "
-                f"it goes on after batch {driver.reached}"
+                f"Spark's JVM has ended ({type(error).__name__}); committed batches are stored: run the pipeline "
+                f"again and it continues after batch {driver.reached}"
             ) from error
         raise SparkError(f"Spark failed: {reason_of(error)}") from error
     finally:

@@ -91,14 +91,12 @@ def _connected(builder: SparkSession.Builder, remote: str) -> SparkSession:
     except ImportError as error:
         raise SparkError(f"Spark Connect needs more packages ({error}); install pyspark[connect]") from error
     except PySparkException as error:
-        raise SparkError(f"no session can be had from {remote}: {error}") from error
+        raise SparkError(f"cannot connect to {remote}: {error}") from error
 
 
 def _sessions() -> type[SparkSession]:
-    try:
-        from pyspark.sql import SparkSession
-    except ImportError as error:
-        raise SparkError(f"Spark is not installed ({error}); install ivme with its extra: ivme[spark]") from error
+    from pyspark.sql import SparkSession
+
     return SparkSession
 
 

@@ -66,7 +66,7 @@ class SparkDatabase(ShardedDatabase):
         `weight` is the column with the weights of rows; without it, rows are inserts.
         """
         if not getattr(frame, "isStreaming", False):
-            raise PlanError(f"table {table}: the DataFrame is no stream; use insert() or apply() for it")
+            raise PlanError(f"table {table}: the DataFrame is not a stream; use insert() or apply() for it")
         if type(self.spark).__module__.startswith("pyspark.sql.connect"):
             raise PlanError(
                 "stream() needs a classic Spark session: through Spark Connect a micro-batch runs in a process that "

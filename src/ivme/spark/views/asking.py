@@ -43,7 +43,7 @@ class Address:
 
 def not_running(state: str) -> PipelineError:
     return PipelineError(
-        f"the pipeline with the state {state} does not run, so that nobody can answer for its views: start it "
+        f"the pipeline with the state {state} does not run, so its views cannot be read: start it "
         "(`ivme run`, `ivme serve` or ivme.Pipeline), or read what its sinks have written"
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -89,6 +90,22 @@ def test_signs_of_labels_are_in_the_legend() -> None:
     for meaning in ("x→H: the rows", "∃R(x): whether"):
         assert meaning in picture
     assert "H_x" not in picture
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT e.src FROM edge e, edge f WHERE e.dst = f.src",
+        "SELECT src, RANK() OVER (ORDER BY dst) AS place FROM edge",
+        "SELECT COUNT(*) AS n FROM edge e, edge f, edge g WHERE e.dst = f.src AND f.dst = g.src AND g.dst = e.src",
+    ],
+)
+def test_every_sign_of_a_plan_is_in_the_legend_of_its_picture(query: str) -> None:
+    picture = ivme.explain(query, {"edge": {"src": "int", "dst": "int"}}).svg()
+    labels = "".join(re.findall(r'text-anchor="middle">([^<]*)<', picture))
+    legend = "".join(re.findall(r'class="small"[^>]*>([^<]*)<', picture))
+    assert set(re.sub(r"[\w\s(),.\[\]]", "", labels)) <= set(legend)
+    assert ("V_" in labels) <= ("V_x" in legend)
 
 
 def test_a_picture_escapes_what_xml_cannot_hold() -> None:

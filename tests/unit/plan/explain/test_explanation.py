@@ -66,7 +66,7 @@ def test_a_strategy_without_trees_shows_its_maps(strategy: str) -> None:
 def test_min_and_max_count_as_free_and_the_notes_say_so() -> None:
     """In CQAP0 without them: A and the group are in the same atoms; with MIN(C), C is below the bound B."""
     found = ivme.explain("Q(A, MIN(C) | .) = R(A, B), S(A, B, C)")
-    assert "MIN(C) is no sum in a ring: C counts as free, below the groups, when widths are computed" in found.notes
+    assert "MIN(C) is not a sum in a ring: C counts as free, below the groups, when widths are computed" in found.notes
     assert (found.query_class, found.dynamic_width) == ("CQAP1", Fraction(1))
     assert any("would be in class CQAP0" in note for note in found.notes)
 
@@ -142,3 +142,9 @@ def test_a_note_says_that_other_strategies_were_not_compared() -> None:
         return f"other strategies were not compared: the query has {atoms} atoms" in found.notes
 
     assert [noted(3), noted(12)] == [False, True]
+
+
+def test_an_explanation_says_its_cost_in_a_sentence_and_bounds_as_they_are_written() -> None:
+    found = ivme.explain("Q(A, SUM(B)) = R(A, B)")
+    assert found.verdict == found.to_dict()["verdict"] == str(found).split("\n\n")[1].replace("\n", " ")
+    assert repr(found.updates) == "{'R': O(1)}"

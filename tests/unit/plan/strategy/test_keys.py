@@ -113,7 +113,7 @@ def test_the_dimension_whose_changes_are_costly_decides_by_how_often_it_changes(
 
 
 def test_changes_that_name_no_table_or_have_no_number_are_refused() -> None:
-    with pytest.raises(ivme.IvmeError, match="no table"):
+    with pytest.raises(ivme.IvmeError, match="not a table of the query"):
         ivme.explain(STAR, _star(), changes={"X": 1})
     for wrong in ({"F": -1}, {"F": "many"}, 3):
         with pytest.raises(ivme.IvmeError, match="changes"):
