@@ -21,6 +21,9 @@ from ivme.query.model import Atom, Constant, Query
 DENOMINATORS = (1, 2, 3)
 """Packings of the shapes that we measure are integral, half-integral (cycles) or in thirds (Loomis-Whitney)."""
 
+REQUEST = "a request"
+"""What sets off the steps of a request."""
+
 Database = dict[str, dict[tuple[Any, ...], int]]
 
 
@@ -40,6 +43,11 @@ def hard_cases(program: Program) -> list[HardCase]:
         cases += [case for case in [_dearest(program, trigger.relation, trigger.steps)] if case is not None]
     build = _dearest(program, None, program.build)
     return [*cases, build] if build is not None else cases
+
+
+def request_case(program: Program) -> HardCase | None:
+    """The costliest join step of a request that is evaluated when it comes."""
+    return _dearest(program, REQUEST, program.enumeration.branches[0].answer)
 
 
 def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) -> HardCase | None:
@@ -74,9 +82,9 @@ def _changed_variables(line: list[Any]) -> tuple[str, ...]:
 
 
 def _edges(program: Program, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The atoms and indicators that a step's reads are bound by."""
+    """The atoms and indicators that a step's reads are bound by; the rows of a request bound nothing."""
     if isinstance(step, Load):
-        yield next((label, source.schema) for label, source in program.sources if source == step.source)
+        yield from ((label, source.schema) for label, source in program.sources if source == step.source)
     names = [read.map for read in step.reads] if isinstance(step, Join) else []
     for name in names + ([step.map] if isinstance(step, Scan) else []):
         declared = program.map(name)
