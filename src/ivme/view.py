@@ -291,7 +291,8 @@ class View(PositionedView):
                 verb, other = ("is not in", "why_not") if present else ("is in", "why")
                 raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) tells why")
             if plan is None:
-                return order_reasons(self._runtime.reader, self.state, row, present=present)
+                given = {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
+                return order_reasons(self._runtime.reader, self.state, row, given, present=present)
             if plan.marks is None:
                 return self._derived(row, parameters, present=present)
             return self._marked(plan, row, parameters, present=present)

@@ -53,6 +53,11 @@ class Derivations:
             return Reasons(view, row, present, (self._other(view, whole),))
         return Reasons(view, row, present, self._lacking(steps))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all atoms join at what is known."""
+        return len(self._steps()) == len(self._query.atoms)
+
     def _steps(self) -> list[Assignments]:
         """The joins of the first atoms, the first two, and so on, as far as there are partners."""
         partial: Assignments = [({}, 1)]
