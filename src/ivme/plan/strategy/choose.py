@@ -135,8 +135,9 @@ def _by_workload(analysis: Analysis, options: Options, observed: Observation) ->
     return Choice(best, f"for what was observed ({observed}) it takes {work}", trees.widths, candidates=tuple(costed))
 
 
-_SKEW_STEPS = 60_000
-"""Where another plan is linear, how many steps heavy and light parts may take to plan: the 4-cycle needs 40,000."""
+_SKEW_STEPS = 50_000
+"""Where another plan is linear, how many steps heavy and light parts may take to plan: the Loomis-Whitney count
+of degree 5 needs 45,000."""
 
 
 def _is_linear(trees: Plan) -> bool:
