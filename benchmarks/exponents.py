@@ -22,7 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.hard_instances import REQUEST, HardCase, hard_cases, instance, request_case, row_of
+from benchmarks.hard_instances import REQUEST, HardCase, columns, hard_cases, instance, request_case, row_of
 from ivme.database import Database
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.errors import PlanError
@@ -183,8 +183,8 @@ def _toggled(query: Query, strategy: str | None, case: HardCase, size: int) -> i
     db = Database(replan=False)
     for table in query.tables:
         db.create_table(table.name, dict.fromkeys(table.column_names, "int"))
-    for relation, rows in instance(query, dict(case.packing), size).items():
-        db.insert(relation, pa.table([*zip(*rows, strict=True)], names=list(query.table(relation).column_names)))
+    for relation, values in columns(query, dict(case.packing), size).items():
+        db.insert(relation, pa.table(values, names=list(query.table(relation).column_names)))
     view = db.create_view("answer", str(query), **({} if strategy is None else {"strategy": strategy}))
     backend, found = db.definitions.runtime.backend, 0
     if case.relation == REQUEST:

@@ -12,7 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
+from math import prod
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ivme.plan.ir.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
 from ivme.plan.ir.steps import Emit, Watch
@@ -113,6 +117,17 @@ def instance(query: Query, packing: Mapping[str, Fraction], size: int) -> Databa
         for values in islice(product(*(domains[variable] for variable in atom.variables)), max(size, 1)):
             database[atom.relation][row_of(atom, dict(zip(atom.variables, values, strict=True)))] = 1
     return database
+
+
+def columns(query: Query, packing: Mapping[str, Fraction], size: int) -> dict[str, list[NDArray[np.int64]]]:
+    """The same as columns, for large databases of queries without constants, in which no relation repeats."""
+    domains = {variable: max(1, round(size ** float(packing.get(variable, 0)))) for variable in query.variables}
+    found = {}
+    for atom in query.atoms:
+        shape = tuple(domains[variable] for variable in atom.variables)
+        numbers = np.arange(min(max(size, 1), prod(shape)), dtype=np.int64)
+        found[atom.relation] = [np.asarray(column) for column in np.unravel_index(numbers, shape)]
+    return found
 
 
 def row_of(atom: Atom, assignment: Mapping[str, Any]) -> tuple[Any, ...]:
