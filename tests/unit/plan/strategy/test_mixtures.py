@@ -7,7 +7,10 @@ from fractions import Fraction
 import pytest
 
 import ivme
+from ivme.plan.assemble.points import Observation
 from ivme.plan.assemble.request_blueprint import parts_of, summable
+from ivme.plan.strategy.choose import choose
+from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.request import mixtures, request
 from ivme.plan.strategy.strategies import view_tree
 from ivme.query.rule import parse_rule
@@ -77,3 +80,16 @@ def test_none_of_them_is_dominated() -> None:
     ]
     assert found
     assert not any(a != b and all(x <= y for x, y in zip(a, b, strict=True)) for a in points for b in points)
+
+
+@pytest.mark.parametrize(
+    ("changes", "requests", "costs"),
+    [(1_000, 0, ("O(1)", "O(N^(3/2))")), (1_000, 1_000, ("O(N)", "O(N)")), (1, 100_000_000, ("O(N^2)", "O(1)"))],
+)
+def test_what_was_observed_chooses_among_both_ends_and_what_is_between(
+    changes: int, requests: int, costs: tuple[str, str]
+) -> None:
+    observed = Observation((("S", changes),), requests, requests, tuple((name, 10_000) for name in "RSTUV"))
+    plan = choose(analyse(parse_rule(BEHIND_TRIANGLES)), Options(), observed).plan
+    assert plan is not None
+    assert costs == (str(plan.update), str(plan.delay))
