@@ -38,21 +38,25 @@ SHAPES = [
 
 
 MIXED = [
-    ("Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)", "CD"),
-    ("Q(F | A) = E(A, B), E(B, C), E(C, D), E(D, B), E(B, F)", "CD"),
-    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "B"),
-    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "C"),
-    ("Q(. | A, E) = E(A, B), E(B, C), E(C, D), E(D, E)", "BD"),
-    ("Q(F, SUM(X), COUNT | A) = R(A, B), S(B, C, X), T(C, D), U(D, B, Y), V(B, F)", "CD"),
-    ("Q(C, D | A) = R(A, B), S(B, C), T(C, A), U(C, D), V(D, E), W(E, C)", "E"),
+    ("Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)", "CD", False),
+    ("Q(F | A) = E(A, B), E(B, C), E(C, D), E(D, B), E(B, F)", "CD", False),
+    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "B", False),
+    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "C", False),
+    ("Q(. | A, E) = E(A, B), E(B, C), E(C, D), E(D, E)", "BD", False),
+    ("Q(F, SUM(X), COUNT | A) = R(A, B), S(B, C, X), T(C, D), U(D, B, Y), V(B, F)", "CD", False),
+    ("Q(C, D | A) = R(A, B), S(B, C), T(C, A), U(C, D), V(D, E), W(E, C)", "E", False),
+    ("Q(C | D) = R(A, B), S(A, C), T(A, D), U(B, C)", "B", True),
+    ("Q(C | D) = E(A, B), E(A, C), E(A, D), E(B, C)", "B", True),
 ]
-"""Queries with the variables that are summed away before requests come: triangles and paths in the middle, at an input
-and at an output, in several parts, of one table and of many."""
+"""Queries with the variables that are summed away before requests come, and whether other atoms filter the parts:
+triangles and paths in the middle, at an input and at an output, in several parts, of one table and of many."""
 
 
-def run(text: str, steps: list[Update], batch: int, summed: frozenset[str] = frozenset()) -> None:
+def run(
+    text: str, steps: list[Update], batch: int, summed: frozenset[str] = frozenset(), *, filtered: bool = False
+) -> None:
     if summed:
-        with patch("ivme.plan.strategy.strategies.request", partial(mixture, summed=summed)):
+        with patch("ivme.plan.strategy.strategies.request", partial(mixture, summed=summed, filtered=filtered)):
             twins = Twins(text, {"strategy": "request"}, steps[:3])
             for database in twins.databases:
                 assert database.view("the view").explain().plan.trees, "nothing is maintained"
@@ -93,12 +97,14 @@ def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
     run(text, data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 3, 20])))
 
 
-@pytest.mark.parametrize(("text", "summed"), MIXED)
+@pytest.mark.parametrize(("text", "summed", "filtered"), MIXED)
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_requests_over_maintained_parts_are_answered_like_the_oracle(text: str, summed: str, data: Any) -> None:
+def test_requests_over_maintained_parts_are_answered_like_the_oracle(
+    text: str, summed: str, filtered: bool, data: Any
+) -> None:
     steps = data.draw(updates(parse_rule(text), domain=3, max_size=20))
-    run(text, steps, data.draw(st.sampled_from([1, 3, 20])), frozenset(summed))
+    run(text, steps, data.draw(st.sampled_from([1, 3, 20])), frozenset(summed), filtered=filtered)
 
 
 @pytest.mark.long
@@ -111,7 +117,7 @@ def test_random_mixtures_are_answered_like_the_oracle(data: Any) -> None:
     assume(query.input and variables and not analyse(query).ordered)
     summed = data.draw(st.sets(st.sampled_from(variables), min_size=1))
     steps = data.draw(updates(query, domain=3, max_size=16))
-    run(str(query), steps, data.draw(st.sampled_from([1, 3])), frozenset(summed))
+    run(str(query), steps, data.draw(st.sampled_from([1, 3])), frozenset(summed), filtered=data.draw(st.booleans()))
 
 
 @pytest.mark.long

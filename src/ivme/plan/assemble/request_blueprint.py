@@ -30,15 +30,20 @@ def summable(query: Query) -> tuple[str, ...]:
     return tuple(v for v in dict.fromkeys(uses) if uses.count(v) > 1 and v not in query.free)
 
 
-def parts_of(whole: Cqap, summed: frozenset[str]) -> tuple[Cqap, ...]:
+def parts_of(whole: Cqap, summed: frozenset[str], *, filtered: bool = False) -> tuple[Cqap, ...]:
     """The parts of several atoms that hang together through the variables that are summed away; outside of a part the
-    others are known, and within it only those."""
+    others are known, and within it only those. If they are to be `filtered`, atoms over known variables of a part alone
+    belong to it, so that it has no more tuples than these."""
     edges = whole.hypergraph.edges
+    groups = [group for group in connected_edges(edge.variables & summed for edge in edges) if len(group) > 1]
+    taken = {number for group in groups for number in group}
     found = []
-    for group in connected_edges(edge.variables & summed for edge in edges):
-        if len(group) > 1:
-            graph = Hypergraph(tuple(edges[i] for i in group))
-            found.append(Cqap(graph, _known(whole, graph, summed), frozenset()))
+    for group in groups:
+        inside = frozenset().union(*(edges[number].variables for number in group)) - summed
+        more = [i for i, edge in enumerate(edges) if filtered and i not in taken and edge.variables <= inside]
+        taken.update(more)
+        graph = Hypergraph(tuple(edges[number] for number in sorted([*group, *more])))
+        found.append(Cqap(graph, _known(whole, graph, summed), frozenset()))
     return tuple(found)
 
 

@@ -29,6 +29,7 @@ from ivme.plan.strategy.costed import costed_plan
 from ivme.plan.strategy.orders import order_for
 from ivme.structure.analysis import Analysis
 from ivme.structure.fracture import unbroken
+from ivme.structure.hypergraph import Cqap
 
 _Exponents = tuple[Fraction, Fraction, Fraction]
 
@@ -94,10 +95,10 @@ class _Mixture:
     parts: tuple[ViewNode, ...]
 
 
-def mixture(analysis: Analysis, trees: Plan, summed: frozenset[str]) -> Plan:
-    """The plan that sums these variables away before requests come, however good it is."""
+def mixture(analysis: Analysis, trees: Plan, summed: frozenset[str], *, filtered: bool = False) -> Plan:
+    """The plan that sums these variables away before requests come, however good it is; see `parts_of`."""
     leaves = leaves_of(analysis.query, unbroken(analysis.plain.cqap))
-    drawn = _drawn(analysis, leaves, summed)
+    drawn = _drawn(analysis, leaves, parts_of(analysis.plain.cqap, summed, filtered=filtered))
     return _plan(analysis, trees, drawn.blueprint, drawn.parts)
 
 
@@ -105,12 +106,15 @@ def _tried(analysis: Analysis, leaves: Leaves) -> Iterator[_Mixture]:
     query = analysis.query
     for summed in _sets(summable(query), leaves.dependencies.closure(query.input)):
         spend(100 * len(query.atoms))
-        yield _drawn(analysis, leaves, summed)
+        plain, filtered = (parts_of(analysis.plain.cqap, summed, filtered=each) for each in (False, True))
+        yield _drawn(analysis, leaves, plain)
+        if filtered != plain:
+            yield _drawn(analysis, leaves, filtered)
 
 
-def _drawn(analysis: Analysis, leaves: Leaves, summed: frozenset[str]) -> _Mixture:
+def _drawn(analysis: Analysis, leaves: Leaves, maintained: tuple[Cqap, ...]) -> _Mixture:
     query = analysis.query
-    found = [(part, order_for(analysis, part, leaves)) for part in parts_of(analysis.plain.cqap, summed)]
+    found = [(part, order_for(analysis, part, leaves)) for part in maintained]
     parts = tuple(tree for part, choice in found for tree in part_trees(part, choice.order, leaves))
     blueprint = request_blueprint(query, leaves, parts)
     start, answer = Start(frozenset(query.input)), blueprint.branches[0].answer
