@@ -1,13 +1,14 @@
 """Do programs cost what explain() prints? Counts kernel operations over growing N and fits the slope.
 
-    python -m benchmarks.exponents [--large] [--max 1000000]
+    python -m benchmarks.exponents [--large] [--max 1000000] [--only NAME]
 
 For each query and strategy the most expensive step of each trigger is run on a database made to hurt it (see
 `hard_instances`): the rows of the changed relation are deleted and inserted again one by one, and the most
 operations that one of these changes took are counted. Operations, not seconds: the numbers are exact and repeatable.
 Heavy and light parts have benchmarks of their own (`skew`, `peeling`); so have tables that only grow (`append_only`).
 
-With --large, plans in linear space are measured in the compiled kernel from 10,000 rows a table to a million.
+With --large, plans in linear space, and those that evaluate requests when they come, are measured in the compiled
+kernel from 10,000 rows a table to a million; --only takes those with this in their name.
 """
 
 from __future__ import annotations
@@ -21,15 +22,18 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.hard_instances import HardCase, hard_cases, instance, row_of
+from benchmarks.hard_instances import REQUEST, HardCase, columns, hard_cases, instance, request_case, row_of
 from ivme.database import Database
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
 from ivme.plan.ir.exponent import bound
+from ivme.plan.strategy.choose import choose
+from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
+from ivme.structure.analysis import analyse
 
 QUERIES = {
     "lookup": "Q(.|A,B,C) = R(A,B), S(B,C), T(C,A)",
@@ -59,6 +63,15 @@ ELIMINATED = {
     "grid 2x3": "Q(.|.) = R(A,B), S(B,C), T(D,E), U(E,F), V(A,D), W(B,E), X(C,F)",
 }
 """Shapes whose deltas are evaluated by variable elimination, measured for `classical` beside the view tree."""
+
+
+REQUESTED = {
+    "three hops": "Q(D|A) = R(A,B), S(B,C), T(C,D)",
+    "triangles of a node": "Q(B,C|A) = R(A,B), S(B,C), T(C,A)",
+    "by nodes of triangles": "Q(E|A) = R(A,B), S(B,C), T(C,D), U(D,B), V(B,E)",
+    "by nodes of 4-cycles": "Q(F|A) = R(A,B), S(B,C), T(C,D), U(D,E), V(E,B), W(B,F)",
+}
+"""Shapes whose requests are evaluated when they come: over tables, and over parts that are maintained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +140,21 @@ def _changed(query: Query, kernel: Interpreter, database: Any, relation: str) ->
     return most
 
 
-def large(most: int) -> int:
+def large(most: int, only: str) -> int:
     """Prints the slopes of plans in linear space over three sizes, by the compiled kernel; 1 if one is too steep."""
     worst = False
+    for name, text in REQUESTED.items():
+        if only not in name:
+            continue
+        query = parse_rule(text)
+        plan = choose(analyse(query), Options()).plan
+        assert plan is not None
+        for case in filter(None, [*hard_cases(plan.program), request_case(plan.program)]):
+            if case.relation is not None:
+                worst |= _large(name, query, None, case, most)
     for name, text in {**QUERIES, **ELIMINATED}.items():
         query = parse_rule(text)
-        for strategy in ("view-tree", "classical"):
+        for strategy in ("view-tree", "classical") if only in name else ():
             plan = plan_with(strategy, query)
             if plan.space != bound(1) or plan.preprocessing.exponent.at(Fraction(0)) > 2:
                 continue
@@ -142,7 +164,7 @@ def large(most: int) -> int:
     return int(worst)
 
 
-def _large(name: str, query: Query, strategy: str, case: HardCase, most: int) -> bool:
+def _large(name: str, query: Query, strategy: str | None, case: HardCase, most: int) -> bool:
     sizes = [size for size in (10_000, 100_000, 1_000_000) if size <= most]
     operations = [_toggled(query, strategy, case, size) for size in sizes]
     slope = log(operations[-1] / operations[-2]) / log(sizes[-1] / sizes[-2])
@@ -150,23 +172,27 @@ def _large(name: str, query: Query, strategy: str, case: HardCase, most: int) ->
     is_late = slope > float(case.exponent) + 0.1
     late = "  GROWS FASTER" if is_late else ""
     print(
-        f"{name:<22} {strategy:<11} change of {case.relation} {slope:>6.2f}  {case.exponent}{late}  ({told})",
+        f"{name:<22} {strategy or 'default':<11} {case.relation:<9} {slope:>6.2f}  {case.exponent}{late}  ({told})",
         flush=True,
     )
     return is_late
 
 
-def _toggled(query: Query, strategy: str, case: HardCase, size: int) -> int:
-    """The most operations that one row takes that is deleted and inserted again."""
+def _toggled(query: Query, strategy: str | None, case: HardCase, size: int) -> int:
+    """The most operations that one row takes that is deleted and inserted again; or those of a request."""
     db = Database(replan=False)
     for table in query.tables:
         db.create_table(table.name, dict.fromkeys(table.column_names, "int"))
-    for relation, rows in instance(query, dict(case.packing), size).items():
-        db.insert(relation, pa.table([*zip(*rows, strict=True)], names=list(query.table(relation).column_names)))
-    db.create_view("answer", str(query), strategy=strategy)
+    for relation, values in columns(query, dict(case.packing), size).items():
+        db.insert(relation, pa.table(values, names=list(query.table(relation).column_names)))
+    view = db.create_view("answer", str(query), **({} if strategy is None else {"strategy": strategy}))
+    backend, found = db.definitions.runtime.backend, 0
+    if case.relation == REQUEST:
+        before = backend.operations
+        view.to_arrow(**dict.fromkeys(query.input, 0))
+        return backend.operations - before
     atom = next(atom for atom in query.atoms if atom.relation == case.relation)
     row = row_of(atom, dict.fromkeys(atom.variables, 0))
-    backend, found = db.definitions.runtime.backend, 0
     for change in (db.delete, db.insert):
         before = backend.operations
         change(atom.relation, [row])
@@ -179,9 +205,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--max", type=int, default=1_000_000)
+    parser.add_argument("--only", default="")
     given = parser.parse_args()
     if given.large:
-        return large(given.max)
+        return large(given.max, given.only)
     worst = False
     print(f"{'query':<22} {'strategy':<11} {'what':<13} {'N':>7} {'operations':>11} {'slope':>6}  promised")
     plain = tuple(name for name in STRATEGIES if name not in ("skew", "request"))

@@ -12,7 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
+from math import prod
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ivme.plan.ir.program import Add, Exists, Join, Load, Program, Rename, Scan, Step
 from ivme.plan.ir.steps import Emit, Watch
@@ -20,6 +24,9 @@ from ivme.query.model import Atom, Constant, Query
 
 DENOMINATORS = (1, 2, 3)
 """Packings of the shapes that we measure are integral, half-integral (cycles) or in thirds (Loomis-Whitney)."""
+
+REQUEST = "a request"
+"""What sets off the steps of a request."""
 
 Database = dict[str, dict[tuple[Any, ...], int]]
 
@@ -40,6 +47,11 @@ def hard_cases(program: Program) -> list[HardCase]:
         cases += [case for case in [_dearest(program, trigger.relation, trigger.steps)] if case is not None]
     build = _dearest(program, None, program.build)
     return [*cases, build] if build is not None else cases
+
+
+def request_case(program: Program) -> HardCase | None:
+    """The costliest join step of a request that is evaluated when it comes."""
+    return _dearest(program, REQUEST, program.enumeration.branches[0].answer)
 
 
 def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) -> HardCase | None:
@@ -74,9 +86,9 @@ def _changed_variables(line: list[Any]) -> tuple[str, ...]:
 
 
 def _edges(program: Program, step: Step) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The atoms and indicators that a step's reads are bound by."""
+    """The atoms and indicators that a step's reads are bound by; the rows of a request bound nothing."""
     if isinstance(step, Load):
-        yield next((label, source.schema) for label, source in program.sources if source == step.source)
+        yield from ((label, source.schema) for label, source in program.sources if source == step.source)
     names = [read.map for read in step.reads] if isinstance(step, Join) else []
     for name in names + ([step.map] if isinstance(step, Scan) else []):
         declared = program.map(name)
@@ -105,6 +117,17 @@ def instance(query: Query, packing: Mapping[str, Fraction], size: int) -> Databa
         for values in islice(product(*(domains[variable] for variable in atom.variables)), max(size, 1)):
             database[atom.relation][row_of(atom, dict(zip(atom.variables, values, strict=True)))] = 1
     return database
+
+
+def columns(query: Query, packing: Mapping[str, Fraction], size: int) -> dict[str, list[NDArray[np.int64]]]:
+    """The same as columns, for large databases of queries without constants, in which no relation repeats."""
+    domains = {variable: max(1, round(size ** float(packing.get(variable, 0)))) for variable in query.variables}
+    found = {}
+    for atom in query.atoms:
+        shape = tuple(domains[variable] for variable in atom.variables)
+        numbers = np.arange(min(max(size, 1), prod(shape)), dtype=np.int64)
+        found[atom.relation] = [np.asarray(column) for column in np.unravel_index(numbers, shape)]
+    return found
 
 
 def row_of(atom: Atom, assignment: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.view import View
 
-HALF, THIRD = Fraction(1, 2), Fraction(1, 3)
+HALF, THIRD, TWO_THIRDS = Fraction(1, 2), Fraction(1, 3), Fraction(2, 3)
 TOGGLES = 12
 MOST_READ = 30_000
 """Rows read for a delay: many more than a reader fetches at once."""
@@ -61,6 +61,7 @@ COUNTS = {
     "4-path": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,E)", HALF, 0.55, 2_000_000),
     "Loomis-Whitney 4": Counted("Q(COUNT) = R(A,B,C), S(B,C,D), T(C,D,A), U(D,A,B)", HALF, 0.55, 2_000_000, (2, 3)),
     "4-cycle": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,A)", THIRD, 0.72, 200_000, (2, 3), apart=True),
+    "pendant": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,A), U(A,D)", TWO_THIRDS, 0.72, 1_000_000, (2, 3), apart=True),
     "diamond": Counted("Q(COUNT) = R(A,B), S(B,C), T(C,D), U(D,A), V(A,C)", THIRD, 0.72, 64_000, (2, 3), apart=True),
 }
 TRIANGLE = "R(A,B), S(B,C), T(C,A)"

@@ -119,7 +119,12 @@ FAMILIES = (
     Family("triangles of a node, listed", f"Q(B, C | A) = {TRIANGLE}", (ZERO, ONE), "record 0201"),
     Family("triangles of a node, counted", f"Q(. | A) = {TRIANGLE}", (ZERO, ONE), "record 0201"),
     Family("triangles of an edge", f"Q(C | A, B) = {TRIANGLE}", (HALF, HALF), "003, Theorem 3.10"),
-    Family("triangle with a pendant", f"Q(.) = {TRIANGLE}, U(A, D)", (HALF, ZERO), FOUR, "a filter costs more"),
+    Family(
+        "triangle with a pendant, counted",
+        f"Q(.) = {TRIANGLE}, U(A, D)",
+        (TWO_THIRDS, ZERO),
+        f"{FOUR}, for one undirected table; record 0441",
+    ),
     Family(
         "4-cycle, counted",
         _cycle(4),
@@ -190,8 +195,20 @@ FAMILIES = (
         "Q(x, y | f) = F(f, a, b), S(a, x), T(b, y)",
         (ZERO, ZERO),
         "record 0201",
-        "facts are O(1) and reads quickest; `favour='updates'` has O(1) for all",
         tables=_keyed(F=["f", "a", "b"], S=["a", "x"], T=["b", "y"]),
+    ),
+    Family(
+        "a customer's nation and total, with keys",
+        "Q(z, SUM(n) | c) = C(c, a), S(a, z), O(o, c), L(l, o, n)",
+        (ZERO, ZERO),
+        "record 0440",
+        tables=_keyed(C=["c", "a"], S=["a", "z"], O=["o", "c"], L=["l", "o", "n"]),
+    ),
+    Family(
+        "neighbours by a node with triangles",
+        "Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)",
+        (ONE, ONE),
+        "record 0440",
     ),
     Family(
         "path, append-only, listed",

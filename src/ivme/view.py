@@ -26,7 +26,6 @@ from ivme.views.base_view import Row
 from ivme.views.positioned_view import PositionedView
 
 if TYPE_CHECKING:
-    from ivme.plan.assemble.plan import Plan
     from ivme.plan.explain.explanation import Explanation
 
 
@@ -252,8 +251,9 @@ class View(PositionedView):
         """How often the row is in the view (0 if not); constant time if the row names all its groups."""
         self.check_alive()
         query = self.state.typed.query
-        if len(row) != len(query.head):
+        if not isinstance(row, tuple | list) or len(row) != len(query.head):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
+        row = tuple(row)
         shown = {column.source: value for column, value in zip(query.head, row, strict=True)}
         if not set(query.output) <= set(shown) or is_global(query.head, query.output) or any(query.known):
             rows = self._read(parameters, iter)
@@ -279,48 +279,19 @@ class View(PositionedView):
         return self._reasons(row, parameters, present=False)
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        self.check_alive()
-        from ivme.views.ordered_reasons import is_told, order_reasons
+        from ivme.views.view_reasons import reasons_of
 
-        plan, strategy = self.state.plan, self.state.explanation.strategy
-        if plan is None and not is_told(self._runtime.reader, self.state):
-            message = f"is not a join of tables, but maintained by {strategy}; ask the views that it reads"
-            raise PlanError(f"view {self.name} {message}")
+        self.check_alive()
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
-                verb, other = ("is not in", "why_not") if present else ("is in", "why")
-                raise DataError(f"{shown(row)} {verb} view {self.name}; v.{other}(row) says why")
-            if plan is None:
-                return order_reasons(self._runtime.reader, self.state, row, present=present)
-            if plan.marks is None:
-                return self._derived(row, parameters, present=present)
-            return self._marked(plan, row, parameters, present=present)
+                raise self.wrong_question(row, present=present)
+            given = {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
+            return reasons_of(self._runtime.reader, self.state, tuple(row), given, present=present)
 
-    def _derived(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        from ivme.engine.read.derivations import Derivations
-        from ivme.views.block_reasons import BlockReasons
-
-        query = self.state.typed.written
-        shown_values = zip((column.source for column in query.head), row, strict=True)
-        known = {source: value for source, value in shown_values if isinstance(source, str)}
-        known |= {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
-        blocks = BlockReasons(self._runtime.reader)
-        return Derivations(self._runtime.reader, query, known, blocks).reasons(self.name, row, present=present)
-
-    def _marked(self, plan: Plan, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
-        from ivme.engine.read.why import Partners
-
-        query = self.state.typed.query
-        shown_values = {column.source: value for column, value in zip(query.head, row, strict=True)}
-        hidden = [v for v in query.output if v not in shown_values]
-        if hidden:
-            raise PlanError(f"rows of view {self.name} do not show {', '.join(hidden)}, and reasons are by all keys")
-        values = {str(v): shown_values[v] for v in query.output} | self.asked.codes(parameters)[1]
-        originals = dict(plan.blueprint.leaves.inputs)
-        free = [*originals, *query.output]
-        domain = self.state.finisher.domain
-        codes = {v: domain(originals.get(v, v)).find_value(values[originals.get(v, v)]) for v in free}
-        return Partners(self._runtime.reader, self.state, plan, values).reasons(row, codes, present=present)
+    def wrong_question(self, row: Row, *, present: bool) -> DataError:
+        """What is raised by `why` of a row that is not there, and by `why_not` of one that is."""
+        verb, other = ("is not in", "why_not") if present else ("is in", "why")
+        return DataError(f"{shown(tuple(row))} {verb} view {self.name}; v.{other}(row) says why")
 
     # Changes
 

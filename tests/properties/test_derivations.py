@@ -69,5 +69,5 @@ def test_a_group_has_another_row_or_none() -> None:
     assert str(view.why_not(("Rome", 14))).splitlines()[1:] == ["  v has ('Rome', 15) at city = 'Rome'"]
     assert str(view.why_not(("Oslo", 1))).splitlines()[1:] == [
         "  orders (filtered) has (7, 10), but",
-        "  └─ customers has nothing at customer = 7, city = 'Oslo'",
+        "  └─ customers has nothing at id = 7, city = 'Oslo'",
     ]

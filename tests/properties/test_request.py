@@ -6,15 +6,20 @@ In the middle of a stream somebody follows the view, for whom it is maintained, 
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from ivme.errors import PlanError
+from ivme.plan.assemble.request_blueprint import summable
+from ivme.plan.strategy.request import mixture
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from ivme.structure.analysis import analyse
 from tests.random_queries import Update, queries, updates
 from tests.skew_checks import Twins, check_answers, whole_result
 
@@ -32,8 +37,32 @@ SHAPES = [
 """Paths, cycles, products, sums and a clique, each with inputs."""
 
 
-def run(text: str, steps: list[Update], batch: int) -> None:
-    twins = Twins(text, {"strategy": "request"})
+MIXED = [
+    ("Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)", "CD", False),
+    ("Q(F | A) = E(A, B), E(B, C), E(C, D), E(D, B), E(B, F)", "CD", False),
+    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "B", False),
+    ("Q(D | A) = R(A, B), S(B, C), T(C, D)", "C", False),
+    ("Q(. | A, E) = E(A, B), E(B, C), E(C, D), E(D, E)", "BD", False),
+    ("Q(F, SUM(X), COUNT | A) = R(A, B), S(B, C, X), T(C, D), U(D, B, Y), V(B, F)", "CD", False),
+    ("Q(C, D | A) = R(A, B), S(B, C), T(C, A), U(C, D), V(D, E), W(E, C)", "E", False),
+    ("Q(C | D) = R(A, B), S(A, C), T(A, D), U(B, C)", "B", True),
+    ("Q(C | D) = E(A, B), E(A, C), E(A, D), E(B, C)", "B", True),
+]
+"""Queries with the variables that are summed away before requests come, and whether other atoms filter the parts:
+triangles and paths in the middle, at an input and at an output, in several parts, of one table and of many."""
+
+
+def run(
+    text: str, steps: list[Update], batch: int, summed: frozenset[str] = frozenset(), *, filtered: bool = False
+) -> None:
+    if summed:
+        with patch("ivme.plan.strategy.strategies.request", partial(mixture, summed=summed, filtered=filtered)):
+            twins = Twins(text, {"strategy": "request"}, steps[:3])
+            for database in twins.databases:
+                assert database.view("the view").explain().plan.trees, "nothing is maintained"
+        steps = steps[3:]
+    else:
+        twins = Twins(text, {"strategy": "request"})
     query = twins.query
     assert all(view.explain().strategy == "request" for view in twins.views)
     for number, start in enumerate(range(0, len(steps), batch)):
@@ -66,6 +95,29 @@ def _check_changes(twins: Twins) -> None:
 def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
     query = parse_rule(text)
     run(text, data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 3, 20])))
+
+
+@pytest.mark.parametrize(("text", "summed", "filtered"), MIXED)
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_requests_over_maintained_parts_are_answered_like_the_oracle(
+    text: str, summed: str, filtered: bool, data: Any
+) -> None:
+    steps = data.draw(updates(parse_rule(text), domain=3, max_size=20))
+    run(text, steps, data.draw(st.sampled_from([1, 3, 20])), frozenset(summed), filtered=filtered)
+
+
+@pytest.mark.long
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_mixtures_are_answered_like_the_oracle(data: Any) -> None:
+    query = data.draw(queries(max_atoms=5, max_variables=5, aggregates=data.draw(st.booleans())))
+    assume(all(table.columns for table in query.tables))
+    variables = summable(query)
+    assume(query.input and variables and not analyse(query).ordered)
+    summed = data.draw(st.sets(st.sampled_from(variables), min_size=1))
+    steps = data.draw(updates(query, domain=3, max_size=16))
+    run(str(query), steps, data.draw(st.sampled_from([1, 3])), frozenset(summed), filtered=data.draw(st.booleans()))
 
 
 @pytest.mark.long

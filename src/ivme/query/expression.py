@@ -40,7 +40,8 @@ class Literal:
         return type(self.value) is type(other.value) and repr(self.value) == repr(other.value)
 
     def __hash__(self) -> int:
-        return hash((type(self.value), repr(self.value)))
+        value = self.value
+        return hash((type(value), value if type(value) in (int, str) else repr(value)))
 
     def __str__(self) -> str:
         value = self.value

@@ -65,7 +65,7 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     tokens = source.tokens
     for index, token in enumerate(tokens):
         before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
-        before = TokenType.DISTINCT if _is_behind_distinct_on(tokens[:index]) else before
+        before = TokenType.DISTINCT if _is_behind_distinct_on(tokens, index) else before
         after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
         if _has_gap(token, before, after, tokens[index + 2 : index + 3]):
             raise source.broken(f"something is missing near {token.text!r}", token.start, _COMPLETE)
@@ -82,10 +82,10 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
             raise source.broken(f"something is missing near {word!r}", source.keyword([word]), _COMPLETE)
 
 
-def _is_behind_distinct_on(tokens: Sequence[Token]) -> bool:
-    """Whether the last tokens are DISTINCT ON (...), behind which the items of SELECT begin."""
+def _is_behind_distinct_on(tokens: Sequence[Token], end: int) -> bool:
+    """Whether the tokens before a place are DISTINCT ON (...), behind which the items of SELECT begin."""
     depth = 0
-    for index in range(len(tokens) - 1, 1, -1):
+    for index in range(end - 1, 1, -1):
         kind = tokens[index].token_type
         depth += (kind == TokenType.R_PAREN) - (kind == TokenType.L_PAREN)
         if depth <= 0:

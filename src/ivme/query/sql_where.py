@@ -226,8 +226,9 @@ def _add_predicate(body: Body, scalars: Scalars, node: exp.Expr) -> None:
 def read_condition(body: Body, scalars: Scalars, node: exp.Expr) -> Expression:
     """The predicate of a condition over one table or none; refuses what has no truth value."""
     source, occurrences = scalars.source, scalars.occurrences(node)
-    expression, written = scalars.translate(node), spelled(node)
+    expression = scalars.translate(node)
     if is_predicate(expression) is False:
+        written = spelled(node)
         kind = body.kind(Key(occurrences[0], expression)) if occurrences else kind_of(expression, lambda _: None)
         raise source.unsupported(f"{written} is not a condition", node, compared(written, kind))
     if occurrences:
@@ -235,6 +236,7 @@ def read_condition(body: Body, scalars: Scalars, node: exp.Expr) -> Expression:
         body.check_kinds(key, node)
         kind = body.kind(key)
         if kind not in (None, "bool"):
+            written = spelled(node)
             message = f"{written} is of type {kind}; a condition is needed here"
             raise source.unsupported(message, node, compared(written, kind))
     return expression

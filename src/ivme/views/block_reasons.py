@@ -15,8 +15,11 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.query.block_names import view_of_block
 from ivme.query.expression import ColumnRef, Expression, Literal
 from ivme.query.model import Atom, HeadColumn, Query
+from ivme.query.pairing import Pairing, Side
 from ivme.query.union import Branch
 from ivme.views.ordered_view import OrderedView
+from ivme.views.paired_view import PairedView
+from ivme.views.plain_pairs import met_rows, shown_pair
 from ivme.views.union_view import UnionView
 
 _COMPARED = "a union of both sides"
@@ -36,6 +39,8 @@ class BlockReasons:
     def label(self, relation: str) -> str:
         """What people may call it."""
         state = self._reader.catalog.views[relation]
+        if isinstance(state.group, PairedView):
+            return "a pair"
         if not isinstance(state.group, UnionView):
             return "a subquery"
         return _COMPARED if any(map(_is_own, state.table.column_names)) else "a union"
@@ -61,9 +66,41 @@ class BlockReasons:
             ]
             found = [finding for query, known in asked for finding in self._joined(query, known, present=present)]
             return tuple(finding for finding in found if finding.tuples or not present)
+        if isinstance(group, PairedView):
+            return self._paired(state, group.pairing, columns, present=present)
         if isinstance(group, OrderedView):
             return self._behind(self._reader.catalog.views[group.inner], columns, present=present)
         return ()
+
+    def _paired(
+        self, state: ViewState, pairing: Pairing, columns: Mapping[str, Any], *, present: bool
+    ) -> tuple[Finding, ...]:
+        """The rows of both sides of a pair; or the side that has none, or that none of both meet."""
+        names = state.table.column_names
+        known = [(place, columns[name]) for place, name in enumerate(names) if name in columns]
+        sides = (pairing.left, pairing.right)
+        if not present:
+            shown = names[: len(pairing.left.columns)], names[len(pairing.left.columns) :]
+            lacking: list[Finding] = []
+            for side, mine in zip(sides, shown, strict=True):
+                asked = self._branch(dict(zip(mine, side.columns, strict=True)), side.branch, columns)
+                lacking += [each for each in self._joined(*asked, present=True) if not each.tuples]
+            return tuple(lacking)
+        for pair, _ in met_rows(pairing, self._reader, pads=pairing.pads):
+            row = shown_pair(pairing, *pair)
+            if all(row[place] == value for place, value in known):
+                return self._pair(sides, pair)
+        return ()
+
+    def _pair(self, sides: tuple[Side, Side], pair: tuple[Row, Row | None]) -> tuple[Finding, ...]:
+        found: list[Finding] = []
+        for side, row in zip(sides, pair, strict=True):
+            if row is not None:
+                values = {f"column {place}": value for place, value in enumerate(row)}
+                shown = dict(zip(values, side.branch.columns, strict=True))
+                asked = self._branch(shown, side.branch, values, named="#{}")
+                found += self._joined(*asked, present=True)
+        return tuple(found)
 
     def _joined(self, query: Query, columns: Mapping[str, Any], *, present: bool) -> tuple[Finding, ...]:
         sources = {column.name: column.source for column in query.head}
@@ -72,27 +109,37 @@ class BlockReasons:
             return ()
         row: Row = tuple(columns.values())
         found = Derivations(self._reader, query, known, self).reasons("the group", row, present=present).findings
-        return tuple(each for one in found for each in (one.below if one.relation.startswith(_COMPARED) else (one,)))
+        return tuple(each for one in found for each in (one.below if _is_passed_over(one) else (one,)))
 
     def _branch(
-        self, shown: Mapping[str, Expression], branch: Branch, columns: Mapping[str, Any]
+        self,
+        shown: Mapping[str, Expression],
+        branch: Branch,
+        columns: Mapping[str, Any],
+        named: str = "{} of the union",
     ) -> tuple[Query, dict[str, Any]]:
-        """The rows of a branch as a query of one atom over all columns of its table, and what is known of them."""
+        """The rows of a branch as a query of one atom over all columns of its table, and what is known of them;
+        `named` is what computed columns are called."""
         assert branch.relation is not None
         table = self._reader.relation(branch.relation)
-        terms = {name: ColumnRef(name) for name in table.column_names if not _is_own(name)}
+        terms = {name: ColumnRef(name) for name in table.column_names}
         known: dict[str, Any] = {}
         computed: dict[str, Expression] = {}
         for name, column in shown.items():
             if isinstance(column, ColumnRef) and column.name in terms:
                 known |= {column.name: columns[name]} if name in columns else {}
             elif not isinstance(column, Literal) and not _is_own(name):
-                computed[f"{name} of the union"] = column
-                known |= {f"{name} of the union": columns[name]} if name in columns else {}
-        named: dict[str, Expression] = {**terms, **computed}
-        atom = Atom(branch.relation, tuple(named), tuple(named.values()), branch.where)
-        head = tuple(HeadColumn(name, name) for name in named)
-        return Query("the union", tuple(named), (), (atom,), (table,), head), known
+                computed[named.format(name)] = column
+                known |= {named.format(name): columns[name]} if name in columns else {}
+        read: dict[str, Expression] = {**terms, **computed}
+        atom = Atom(branch.relation, tuple(read), tuple(read.values()), branch.where)
+        head = tuple(HeadColumn(name, name) for name in read)
+        return Query("the union", tuple(read), (), (atom,), (table,), head), known
+
+
+def _is_passed_over(finding: Finding) -> bool:
+    """Whether what is below a finding is told in its place: it compares sides, or shows nothing that people know."""
+    return finding.relation.startswith(_COMPARED) or (finding.tuples == ((),) and bool(finding.below))
 
 
 def _is_own(column: str) -> bool:

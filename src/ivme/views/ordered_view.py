@@ -10,6 +10,7 @@ sorts all rows until somebody follows it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -199,20 +200,33 @@ class OrderedView(ExternalView):
 
     @property
     def has_positions(self) -> bool:
-        """Whether all of its rows are in one order: it has no groups, parameters or values of windows."""
-        return not self._groups() and not self._order.added and not self._has_inputs
+        """Whether all of its rows, or those of a request, are in one order: it has no groups or values of windows."""
+        return not self._groups() and not self._order.added
 
-    def position_of(self, row: Row) -> int | None:
-        """The position from 1 of the first row of the block that looks like this one, shown or not; O(N log N)."""
-        rows = self._reader.all_rows(self.inner)
+    def position_of(self, row: Row, values: Row = ()) -> int | None:
+        """The position from 1 of the first row of the block that looks like this one, shown or not, among those for the
+        values of its parameters; O(N log N)."""
+        rows = self._asked(values)
         order = sort(rows.data, self._order)
-        values, places = list(rows.rows()), self._shown()
+        found, places = list(rows.rows()), self._shown()
         before = 1
         for number in order.tolist():
-            if tuple(values[number][place] for place in places) == row:
+            if tuple(found[number][place] for place in places) == row:
                 return before
             before += int(rows.weights[number])
         return None
+
+    def _asked(self, values: Row) -> RowBatch:
+        """The rows of the block for the values of the parameters."""
+        if not self._has_inputs:
+            return self._reader.all_rows(self.inner)
+        state = self._reader.catalog.views[self.inner]
+        domains = map(state.finisher.domain, state.typed.query.input)
+        return self._requested(state, [d.encode_value(value) for d, value in zip(domains, values, strict=True)])
+
+    def known_below(self, variables: Mapping[str, str], values: Row) -> dict[str, Any]:  # noqa: ARG002  for ranges
+        """What the parameters say of the variables of the block, which its columns show."""
+        return dict(zip(self._reader.catalog.views[self.inner].typed.written.input, values, strict=True))
 
     @property
     def order_text(self) -> str:

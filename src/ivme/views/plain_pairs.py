@@ -47,6 +47,18 @@ def _totals(pairs: Iterable[tuple[Row, int]], summed: list[int]) -> dict[Row, An
 
 
 def _pairs(pairing: Pairing, reader: Reader, *, pads: bool) -> Iterator[tuple[Row, int]]:
+    return ((shown_pair(pairing, *pair), weight) for pair, weight in met_rows(pairing, reader, pads=pads))
+
+
+def shown_pair(pairing: Pairing, left: Row, right: Row | None) -> Row:
+    """The columns of a pair, from the rows of both sides: keys, bounds and columns; NULLs for a missing partner."""
+    keys, bounds = len(pairing.left.keys), len(pairing.right.bounds)
+    shown = (None,) * len(pairing.right.columns) if right is None else right[keys + bounds :]
+    return (*left[keys + 1 :], *shown)
+
+
+def met_rows(pairing: Pairing, reader: Reader, *, pads: bool) -> Iterator[tuple[tuple[Row, Row | None], int]]:
+    """The rows of both sides that meet, each with how often."""
     keys, bounds = len(pairing.left.keys), len(pairing.right.bounds)
     groups: dict[Row, list[tuple[Row, int]]] = {}
     for row, weight in plain_rows(reader, pairing.right.branch):
@@ -54,14 +66,13 @@ def _pairs(pairing: Pairing, reader: Reader, *, pads: bool) -> Iterator[tuple[Ro
             groups.setdefault(row[:keys], []).append((row, weight))
     for group in groups.values():
         group.sort(key=lambda each: [_rank(value) for value in each[0]])
-    nulls = (None,) * len(pairing.right.columns)
     for row, weight in plain_rows(reader, pairing.left.branch):
         known = all(value is not None for value in row[: keys + 1])
         partners = _partners(groups.get(row[:keys], []), row[keys], pairing, keys) if known else []
         for other, times in partners:
-            yield (*row[keys + 1 :], *other[keys + bounds :]), weight * times
+            yield (row, other), weight * times
         if pads and not partners:
-            yield (*row[keys + 1 :], *nulls), weight
+            yield (row, None), weight
 
 
 def _partners(group: list[tuple[Row, int]], bound: Any, pairing: Pairing, keys: int) -> list[tuple[Row, int]]:

@@ -34,6 +34,11 @@ class RangeTotals(RangeView):
         names = [name for total in self._ranges.totals for name in (total.sums, total.counts) if name]
         return [name for name in names if self._type(name).kind == "int"]
 
+    def keys_of(self, row: Row) -> dict[str, Any]:
+        """What the group of a row has in the columns of the block."""
+        totals = zip(self._ranges.totals, row, strict=True)
+        return {total.sums: value for total, value in totals if total.function == "key"}
+
     def _type(self, name: str) -> Type:
         return self._reader.catalog.layout(self.inner).domains[self._columns.index(name)].type
 

@@ -133,6 +133,25 @@ class RangeView(OrderedView):
         kept = rows.kept(*arrange(rows.data, copies, self._order))
         return kept.codes(), kept.weights
 
+    # Reasons
+
+    @property
+    def has_positions(self) -> bool:
+        return not self._order.added and not self._ranges.items
+
+    def _asked(self, values: Row) -> RowBatch:
+        rows = self._reader.all_rows(self.inner)
+        kept = np.array([number for number, row in enumerate(rows.rows()) if self._is_in(row, values)], np.int64)
+        return rows.kept(kept, rows.weights[kept])
+
+    def named_rows(self, values: Row) -> list[dict[str, Any]]:
+        """The rows of the block for the values of the parameters, by the names of its columns."""
+        return [dict(zip(self._columns, row, strict=True)) for row in self._asked(values).rows()]
+
+    def known_below(self, variables: Mapping[str, str], values: Row) -> dict[str, Any]:
+        given = dict(zip(self._ranges.parameters, values, strict=True))
+        return {variables[column]: given[name] for name, column in self._ranges.equal if column in variables}
+
     # Verifying
 
     def verify(self, reader: Reader, state: ViewState) -> None:

@@ -8,12 +8,15 @@ no more of the view than its query. Marks tell the same from their maps (`why`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ivme.engine.read.reasons import Finding, Reasons, Row
 from ivme.engine.read.recompute import Assignments, Tables, joined_with, kinds_of, row_of, tuples_of
 from ivme.engine.runtime.decoding import is_global
+from ivme.query.expression import ColumnRef
 from ivme.query.model import Atom, Query
+from ivme.query.parse import is_sql
 from ivme.query.sql_values import compare
 
 MOST_SHOWN = 3
@@ -33,10 +36,12 @@ class Derivations:
     """The joined rows of a query at the values that are known; those of a view's row, and of its inputs."""
 
     def __init__(self, tables: Tables, query: Query, known: Known, blocks: Blocks | None = None) -> None:
-        self._query = query
         self._known = known
         self._blocks = blocks
+        self._query, self._rows = _with_whole_rows(query, tables, blocks)
+        query = self._query
         self._labels = _labels(query, blocks)
+        self._names = [_names(query, atom) for atom in query.atoms]
         self._kinds = [kinds_of(atom, tables.relation(atom.relation)) for atom in query.atoms]
         self._tuples = [
             [each for each in tuples_of(tables, atom, query.never_null, i) if _agrees(each[0], known)]
@@ -52,6 +57,11 @@ class Derivations:
         if self._query.aggregates and (whole or is_global(self._query.head, self._query.output)):
             return Reasons(view, row, present, (self._other(view, whole),))
         return Reasons(view, row, present, self._lacking(steps))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all atoms join at what is known."""
+        return len(self._steps()) == len(self._query.atoms)
 
     def _steps(self) -> list[Assignments]:
         """The joins of the first atoms, the first two, and so on, as far as there are partners."""
@@ -81,8 +91,9 @@ class Derivations:
 
     def _partners(self, whole: Assignments) -> tuple[Finding, ...]:
         """For each atom the rows that take part in a derivation."""
+        first = whole[0][0] if whole else None
         return tuple(
-            self._finding(place, self._known, [*dict.fromkeys(self._row(place, one) for one, _ in whole)])
+            self._finding(place, self._known, [*dict.fromkeys(self._row(place, one) for one, _ in whole)], first)
             for place in range(len(self._query.atoms))
         )
 
@@ -93,7 +104,8 @@ class Derivations:
         for one, weight in whole:
             groups.setdefault(tuple(one[variable] for variable in keys), []).append((one, weight))
         there = [row_of(self._query, key, group)[0] for key, group in groups.items()]
-        at = tuple((variable, self._known[variable]) for variable in keys if variable in self._known)
+        shown = [variable for variable in keys if variable in self._known and not variable.startswith("#")]
+        at = tuple((variable, self._known[variable]) for variable in shown)
         return Finding(view, at, tuple(there[:MOST_SHOWN]), max(0, len(there) - MOST_SHOWN))
 
     def _lacking(self, steps: list[Assignments]) -> tuple[Finding, ...]:
@@ -113,23 +125,61 @@ class Derivations:
         """Joined rows one below the other, and what the last atom lacks at the bottom."""
         finding = self._finding(missing, {**self._known, **one}, [])
         for place in reversed(before):
-            row = self._row(place, one)
-            at = dict(zip(self._query.atoms[place].variables, row, strict=True))
-            above = self._finding(place, at, [row])
+            at = {variable: one[variable] for variable in self._query.atoms[place].variables}
+            above = self._finding(place, at, [self._row(place, one)], one)
             finding = Finding(above.relation, above.at, above.tuples, 0, (finding,))
         return finding
 
     def _row(self, place: int, assignment: Known) -> Row:
-        return tuple(assignment[variable] for variable in self._query.atoms[place].variables)
+        return tuple(assignment[variable] for variable in self._rows[place])
 
-    def _finding(self, place: int, known: Known, rows: list[Row]) -> Finding:
-        variables = self._query.atoms[place].variables
-        at = tuple((variable, known[variable]) for variable in variables if variable in known)
+    def _finding(self, place: int, known: Known, rows: list[Row], first: Known | None = None) -> Finding:
+        """What an atom has at what is known; the `first` of its rows tells what is below it."""
+        variables, names = self._query.atoms[place].variables, self._names[place]
+        named = {names[variable]: known[variable] for variable in variables if variable in known and names[variable]}
+        at = tuple(named.items())
         below: tuple[Finding, ...] = ()
         if self._blocks is not None:
-            first = dict(zip(variables, rows[0], strict=True)) if rows else known
-            below = self._blocks.below(self._query.atoms[place], first, present=bool(rows))
+            below = self._blocks.below(self._query.atoms[place], first or known, present=bool(rows))
         return Finding(self._labels[place], at, tuple(rows[:MOST_SHOWN]), max(0, len(rows) - MOST_SHOWN), below)
+
+
+def _with_whole_rows(query: Query, tables: Tables, blocks: Blocks | None) -> tuple[Query, list[tuple[str, ...]]]:
+    """The query with all columns of its tables, and the variables of a row that is shown, by atom.
+
+    Who wrote SQL knows whole rows of tables. A rule names all that it reads, and rows of blocks nobody knows.
+    """
+    if query.text and not is_sql(query.text):
+        return query, [atom.variables for atom in query.atoms]
+    atoms, rows = [], []
+    for number, atom in enumerate(query.atoms):
+        if blocks is not None and blocks.is_block(atom.relation):
+            atoms.append(atom)
+            rows.append(tuple(v for v in atom.variables if not v.startswith("#")))
+            continue
+        named = {c.name: t for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)}
+        columns = tables.relation(atom.relation).column_names
+        shown = {name: named.get(name) for name in columns}
+        more = {name: f"{_HIDDEN}{number}.{name}" for name, term in shown.items() if not isinstance(term, str)}
+        terms, read = (*atom.terms, *more.values()), (*atom.columns, *map(ColumnRef, more))
+        atoms.append(replace(atom, terms=terms, columns=read))
+        rows.append(tuple(str(more.get(name, shown[name])) for name in columns))
+    return replace(query, atoms=tuple(atoms)), rows
+
+
+_HIDDEN = "#of atom "
+"""What variables begin with that stand for columns which the query does not read."""
+
+
+def _names(query: Query, atom: Atom) -> dict[str, str]:
+    """What the variables of an atom are called: columns, where SQL was written, and nothing if nobody knows them."""
+    if query.text and not is_sql(query.text):
+        return {variable: variable for variable in atom.variables}
+    columns = {str(t): c.name for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)}
+    heads = {str(column.source): column.name for column in query.head}
+    called = {v: columns.get(v, v) for v in atom.variables}
+    named = {v: heads.get(v, "") if name.startswith("#") else name for v, name in called.items()}
+    return {v: "" if name.startswith("#") else name for v, name in named.items()}
 
 
 def _agrees(assignment: Known, known: Known) -> bool:
@@ -141,11 +191,17 @@ def _is_same(value: Any, other: Any) -> bool:
 
 
 def _labels(query: Query, blocks: Blocks | None) -> list[str]:
-    """The relations of the atoms, numbered by occurrence where one repeats; what a filter drops is not there."""
+    """The relations of the atoms, by their aliases or numbered by occurrence where one repeats; what a filter drops is
+    not there."""
     names = [
         atom.relation if blocks is None or not blocks.is_block(atom.relation) else blocks.label(atom.relation)
         for atom in query.atoms
     ]
+    aliased = [
+        f"{n} AS {atom.alias}" if names.count(n) > 1 and atom.alias and n == atom.relation else n
+        for n, atom in zip(names, query.atoms, strict=True)
+    ]
+    names = aliased if len(set(aliased)) == len(aliased) else names
     numbered = [n if names.count(n) == 1 else f"{n}#{names[: i + 1].count(n)}" for i, n in enumerate(names)]
     return [
         label if atom.where is None else f"{label} (filtered)"

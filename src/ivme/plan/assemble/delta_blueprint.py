@@ -23,7 +23,7 @@ from ivme.plan.assemble.blueprint import (
     Rule,
     StoredView,
 )
-from ivme.plan.assemble.elimination import Residuals, Start
+from ivme.plan.assemble.elimination import Residuals, Stages, Start
 from ivme.plan.assemble.leaves import Leaves
 from ivme.query.model import Query
 from ivme.structure.analysis import ordered_reads
@@ -42,8 +42,9 @@ def classical_blueprint(query: Query, leaves: Leaves, ordered: str | None, *, at
     propagations, definitions = [], []
     for label in labels:
         parts = _parts(leaves, set(labels) - {label}, set(leaves.source(label).schema))
-        stages = tuple(tuple(_whole(leaves, part) for part in group) for group in _by_output(leaves, parts, result))
-        stages = stages if at_once else residuals.eliminated(stages, _changed(leaves, label), result.schema)
+        groups = _by_output(leaves, parts, result)
+        given: Stages = tuple(tuple(_whole(leaves, part) for part in group) for group in groups)
+        stages = given if at_once else residuals.eliminated(given, _changed(leaves, label), result.schema)
         rules = (Rule(result, _whole(leaves, label), stages),) if isinstance(result, StoredView) else ()
         propagations.append(Propagation(_whole(leaves, label), rules))
     if isinstance(result, StoredView):

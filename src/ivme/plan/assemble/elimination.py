@@ -17,12 +17,12 @@ from fractions import Fraction
 from math import ceil
 
 from ivme.budget import spend
-from ivme.plan.assemble.blueprint import Leaf
+from ivme.plan.assemble.blueprint import Node, StoredView, referred
 from ivme.plan.assemble.join_size import JoinSizes
 from ivme.plan.assemble.leaves import Leaves
 from ivme.structure.hypergraph import Edge
 
-Stages = tuple[tuple[Leaf, ...], ...]
+Stages = tuple[tuple[Node, ...], ...]
 
 MOST_BLOCKS = 12
 """Up to how many groups of variables the best stages are sought; beyond that, the given ones are taken."""
@@ -37,6 +37,12 @@ class Start:
 
     known: frozenset[str] = frozenset()
     label: str | None = None
+
+
+def _labels(node: Node) -> tuple[str, ...]:
+    """The atoms that bound the size of a node."""
+    inner = referred(node)
+    return inner.atoms if isinstance(inner, StoredView) else (inner.label,)
 
 
 class Residuals:
@@ -70,7 +76,7 @@ class Residuals:
     def exponent(self, stages: Stages, start: Start, kept: frozenset[str]) -> Fraction:
         """The greatest exponent of given stages."""
         known = start.known
-        joined: list[Leaf] = []
+        joined: list[Node] = []
         worst = Fraction(0)
         for i, stage in enumerate(stages):
             known = known.union(*(leaf.schema for leaf in stage))
@@ -79,9 +85,9 @@ class Residuals:
             known &= kept.union(*(leaf.schema for rest in stages[i + 1 :] for leaf in rest))
         return worst
 
-    def size(self, joined: Iterable[Leaf], variables: frozenset[str], start: Start) -> Fraction:
+    def size(self, joined: Iterable[Node], variables: frozenset[str], start: Start) -> Fraction:
         """How large the join of some leaves on some variables can be, for one tuple of the start."""
-        labels = [*([start.label] if start.label else []), *(leaf.label for leaf in joined)]
+        labels = [*([start.label] if start.label else []), *(label for node in joined for label in _labels(node))]
         fixed = self._edges[start.label].variables if start.label else start.known
         edges = frozenset(map(self._edges.__getitem__, labels))
         return (
@@ -103,9 +109,10 @@ class Residuals:
 class _Search:
     """A search over sets of known variables, as bitmasks of blocks: variables of the same leaves, kept or not."""
 
-    def __init__(self, residuals: Residuals, leaves: tuple[Leaf, ...], start: Start, kept: frozenset[str]) -> None:
+    def __init__(self, residuals: Residuals, leaves: tuple[Node, ...], start: Start, kept: frozenset[str]) -> None:
         self._residuals = residuals
         self._leaves = leaves
+        self._is_plain = residuals.is_plain and all(len(_labels(leaf)) == 1 for leaf in leaves)
         self._start = start
         self._kept = kept
         self._steps: dict[tuple[int, int], Fraction] = {}
@@ -179,7 +186,7 @@ class _Search:
             if not more & ~covered:
                 yield after
 
-    def _stage(self, known: int, after: int) -> tuple[Leaf, ...]:
+    def _stage(self, known: int, after: int) -> tuple[Node, ...]:
         """The leaves that a stage joins; the first stage takes those that the change alone decides, too."""
         masks = zip(self._leaves, self._masks, strict=True)
         joined = [leaf for leaf, mask in masks if not mask & ~after and (mask & ~known or not mask | known)]
@@ -198,7 +205,7 @@ class _Search:
         found = (known & needed) | (after & ~known)
         joined = [(leaf, mask) for leaf, mask in zip(self._leaves, self._masks, strict=True) if not mask & ~after]
         key = found, frozenset([mask & found for _, mask in joined])
-        if not self._residuals.is_plain or key not in self._sizes:
+        if not self._is_plain or key not in self._sizes:
             leaves = [leaf for leaf, _ in joined]
             self._sizes[key] = self._residuals.size(leaves, self._variables(found), self._start)
         return self._sizes[key]

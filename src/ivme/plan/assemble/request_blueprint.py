@@ -1,25 +1,84 @@
-"""The blueprint of strategy `request`: only the tables are stored, and a request is evaluated when it comes.
+"""The blueprint of strategy `request`: a request is evaluated when it comes, over tables and stored parts.
 
 A request fixes the inputs, as a change fixes the variables of its row. What is left of the query is joined with it in
-the same way, variable by variable (`elimination`): an update costs O(1), and a request N^w of the residual query
-(PLANS.md, section 2). Bound variables of one atom only are summed away in its leaf.
+the same way, variable by variable (`elimination`): with nothing but tables, an update costs O(1), and a request N^w of
+the residual query (PLANS.md, section 2). Bound variables of one atom only are summed away in its leaf.
+
+More bound variables may be `summed` away before requests come. What hangs together through these is a *part*: one view
+over the variables that other atoms or requests know, maintained by a view tree of its own. An update then costs N^δ of
+its part, and a request meets the view in place of the tables below it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from ivme.plan.assemble.blueprint import Blueprint, Leaf, Propagation, Reading
+from ivme.plan.assemble.blueprint import Blueprint, Leaf, Node, Propagation, Reading
 from ivme.plan.assemble.elimination import Residuals, Stages, Start
 from ivme.plan.assemble.leaves import Leaves
+from ivme.plan.assemble.tree_blueprint import part_rules
+from ivme.plan.order.variable_order import VariableOrder
+from ivme.plan.order.view_tree import ViewNode, view_trees
 from ivme.query.model import Query
-from ivme.structure.hypergraph import connected_edges
+from ivme.structure.hypergraph import Cqap, Hypergraph, connected_edges
 
 
-def request_blueprint(query: Query, leaves: Leaves) -> Blueprint:
-    """Leaves, with the indexes that requests and given rows need; `leaves` are those of the unbroken query."""
-    nodes = _summed(query, leaves)
+def summable(query: Query) -> tuple[str, ...]:
+    """The bound variables that join: each may be summed away before requests come, or at them."""
+    uses = [variable for atom in query.atoms for variable in atom.variables]
+    return tuple(v for v in dict.fromkeys(uses) if uses.count(v) > 1 and v not in query.free)
+
+
+def parts_of(whole: Cqap, summed: frozenset[str], *, filtered: bool = False) -> tuple[Cqap, ...]:
+    """The parts of several atoms that hang together through the variables that are summed away; outside of a part the
+    others are known, and within it only those. If they are to be `filtered`, atoms over known variables of a part alone
+    belong to it, so that it has no more tuples than these."""
+    edges = whole.hypergraph.edges
+    groups = [group for group in connected_edges(edge.variables & summed for edge in edges) if len(group) > 1]
+    taken = {number for group in groups for number in group}
+    found = []
+    for group in groups:
+        inside = frozenset().union(*(edges[number].variables for number in group)) - summed
+        more = [i for i, edge in enumerate(edges) if filtered and i not in taken and edge.variables <= inside]
+        taken.update(more)
+        graph = Hypergraph(tuple(edges[number] for number in sorted([*group, *more])))
+        found.append(Cqap(graph, _known(whole, graph, summed), frozenset()))
+    return tuple(found)
+
+
+def _known(whole: Cqap, part: Hypergraph, summed: frozenset[str]) -> frozenset[str]:
+    """The variables of a part that are free, or that another atom or a request joins on."""
+    edges = whole.hypergraph.edges
+    private = {v for v in part.vertices - whole.free if sum(v in edge.variables for edge in edges) == 1}
+    return part.vertices - summed - private
+
+
+def part_trees(part: Cqap, order: VariableOrder, leaves: Leaves) -> Iterator[ViewNode]:
+    """The view trees of a part below the variables that are known outside: what a request joins with."""
+    for root in view_trees(order, part, leaves.schemas):
+        yield from _below(root, part.output)
+
+
+def _below(tree: ViewNode, known: frozenset[str]) -> Iterator[ViewNode]:
+    if tree.kind == "indicator":
+        return
+    if tree.variable in known:
+        for child in tree.children:
+            yield from _below(child, known)
+    elif tree.kind == "view":
+        schema = tuple(variable for variable in tree.schema if variable != tree.variable)
+        yield ViewNode("auxiliary", schema, tree.variable, children=(tree,))
+    else:
+        yield tree
+
+
+def request_blueprint(query: Query, leaves: Leaves, parts: tuple[ViewNode, ...] = ()) -> Blueprint:
+    """Leaves and parts, with the indexes that requests and given rows need; `leaves` are those of the unbroken query,
+    and `parts` the trees that maintain what is stored."""
+    inside = frozenset(label for tree in parts for label in tree.atoms)
+    climbs, definitions, views = part_rules(parts, leaves)
+    nodes = (*(leaf for leaf in _summed_leaves(query, leaves) if leaf.label not in inside), *views)
     residuals = Residuals(leaves)
     reading = Reading(
         (),
@@ -27,22 +86,23 @@ def request_blueprint(query: Query, leaves: Leaves) -> Blueprint:
         answer=_stages(residuals, nodes, frozenset(query.input), query.free),
         probe=_stages(residuals, nodes, frozenset(query.free), query.free),
     )
-    uses = [Leaf(label, source.schema) for label, source in leaves.sources]
-    nothing = Reading((), ())
-    return Blueprint(leaves, tuple(Propagation(use, ()) for use in uses), (), nothing, branches=(reading,))
+    stored = [Propagation(Leaf(label, source.schema), ()) for label, source in leaves.sources if label not in inside]
+    places = {label: place for place, (label, _) in enumerate(leaves.sources)}
+    ordered = sorted([*climbs, *stored], key=lambda each: (places[each.use.label], not isinstance(each.use, Leaf)))
+    return Blueprint(leaves, tuple(ordered), definitions, Reading((), ()), branches=(reading,))
 
 
-def _summed(query: Query, leaves: Leaves) -> tuple[Leaf, ...]:
+def _summed_leaves(query: Query, leaves: Leaves) -> tuple[Leaf, ...]:
     """The atoms, each summed to the variables that join or are free."""
     uses = Counter(variable for _, source in leaves.sources for variable in source.schema)
     kept = {variable for variable, number in uses.items() if number > 1}.union(query.free)
     return tuple(Leaf(label, tuple(v for v in source.schema if v in kept)) for label, source in leaves.sources)
 
 
-def _stages(residuals: Residuals, nodes: tuple[Leaf, ...], known: frozenset[str], kept: Iterable[str]) -> Stages:
+def _stages(residuals: Residuals, nodes: tuple[Node, ...], known: frozenset[str], kept: Iterable[str]) -> Stages:
     """One stage for each part that shares nothing but what is known, those without outputs first; or better ones."""
     groups = connected_edges(frozenset(node.schema) - known for node in nodes)
     wanted = frozenset(kept)
     parts = [tuple(nodes[i] for i in group) for group in groups]
-    parts.sort(key=lambda part: any(wanted.intersection(leaf.schema) - known for leaf in part))
+    parts.sort(key=lambda part: any(wanted.intersection(node.schema) - known for node in part))
     return residuals.eliminated(tuple(parts), Start(known), wanted)

@@ -26,7 +26,11 @@ from ivme.plan.assemble.blueprint import (
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.ir.program import Source
 from ivme.plan.order.view_tree import ViewNode
-from ivme.structure.hypergraph import Cqap
+from ivme.structure.hypergraph import Cqap, Hypergraph
+
+PART = ".part"
+"""What the names of views end with that are read at requests: the same view may be a tree of its own while its changes
+are followed, and a map is known by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,16 @@ def tree_blueprint(
         tuple(definition for root in roots for definition in _definitions(trees, root)),
         _reading(trees, extremes),
     )
+
+
+def part_rules(
+    roots: tuple[ViewNode, ...], leaves: Leaves
+) -> tuple[tuple[Propagation, ...], tuple[Definition, ...], tuple[Node, ...]]:
+    """How trees that are not read row by row are maintained and built, and the nodes of their roots."""
+    nothing_is_free = Cqap(Hypergraph(()), frozenset(), frozenset())
+    trees = Trees(roots, nothing_is_free, dict(leaves.sources), PART)
+    definitions = tuple(definition for root in roots for definition in _definitions(trees, root))
+    return tuple(_propagations(trees)), definitions, tuple(map(trees.node, roots))
 
 
 def _propagations(trees: Trees) -> Iterator[Propagation]:

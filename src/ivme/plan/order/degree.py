@@ -94,8 +94,12 @@ def _chains(
     needed = wanted.union(*(limit.given for limit in limits)) - known
     bits = {variable: 1 << position for position, variable in enumerate(needed)}
 
+    masks: dict[frozenset[str], int] = {}
+
     def mask(variables: frozenset[str]) -> int:
-        return sum([bits[variable] for variable in variables & needed])
+        if variables not in masks:
+            masks[variables] = sum([bits[variable] for variable in variables & needed])
+        return masks[variables]
 
     epsilons = None if own is None else dict(own)
     steps = {(mask(limit.given), mask(limit.reached), *limit.ends(epsilons)) for limit in limits}

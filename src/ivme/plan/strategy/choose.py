@@ -28,6 +28,7 @@ from ivme.plan.ir.program import Program
 from ivme.plan.order.widths import Widths
 from ivme.plan.strategy.marks import only_grows, unmarkable
 from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.request import requests
 from ivme.plan.strategy.skew.plans import skew
 from ivme.plan.strategy.strategies import STRATEGIES, plan_with
 from ivme.plan.strategy.weigh import Rates, dimensions_of, rates_of
@@ -74,6 +75,10 @@ def choose(analysis: Analysis, options: Options, observed: Observation | None = 
     rates = rates_of(analysis, options)
     settled = rates is not None and options.favour != "updates" and _is_settled(trees, rates)
     if settled and _fits(trees, options):
+        for plan in _look_ups(analysis, trees, options):
+            shared = frozenset() if rates is None else rates.dimensions
+            found = costs_of(trees, shared), costs_of(plan, shared)
+            return Choice(plan, _reason(plan, trees, options), trees.widths, candidates=found)
         return Choice(trees, _keyed_reason(trees), trees.widths, candidates=_unexplored(trees, rates))
     if len(query.atoms) > COMPARED_ATOMS and _fits(trees, options):
         for marked in _found(_marked(analysis, trees)):
@@ -130,8 +135,9 @@ def _by_workload(analysis: Analysis, options: Options, observed: Observation) ->
     return Choice(best, f"for what was observed ({observed}) it takes {work}", trees.widths, candidates=tuple(costed))
 
 
-_SKEW_STEPS = 60_000
-"""Where another plan is linear, how many steps heavy and light parts may take to plan: the 4-cycle needs 40,000."""
+_SKEW_STEPS = 50_000
+"""Where another plan is linear, how many steps heavy and light parts may take to plan: the Loomis-Whitney count
+of degree 5 needs 45,000."""
 
 
 def _is_linear(trees: Plan) -> bool:
@@ -238,7 +244,7 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates 
     yield trees
     below = _least(None, trees, options)
     if analysis.query.input and _is_open(options):
-        yield from _planned("request", analysis, options)
+        yield from requests(analysis, trees)
     constant = False
     for plan in _marked(analysis, trees):
         constant = _at_half(plan.update) == _at_half(plan.delay) == 0
@@ -252,6 +258,14 @@ def _candidates(analysis: Analysis, trees: Plan, options: Options, rates: Rates 
                 yield plan
     if not constant:
         yield from _split(analysis, below, options, is_linear=linear)
+
+
+def _look_ups(analysis: Analysis, trees: Plan, options: Options) -> Iterator[Plan]:
+    """A plan that finds the rows of a request by look-ups, and takes a few of them for any update, where a view tree
+    takes more for some table."""
+    if trees.update != bound(0) and analysis.query.input and _is_open(options):
+        found = [plan for plan in requests(analysis, trees) if _fits(plan, options)]
+        yield from (plan for plan in found if plan.update == plan.delay == bound(0) and plan.space == bound(1))
 
 
 def _split(analysis: Analysis, below: Fraction | None, options: Options, *, is_linear: bool) -> list[Plan]:

@@ -7,7 +7,8 @@
   on down (DBToaster); for the triangle count, all three pairwise views.
 - `skew`: heavy and light parts of the relations, each maintained in its own way (sources 000 and 003, chapters 5, 6).
 - `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
-- `request`: nothing but the tables is maintained; a request is evaluated when it comes, from its inputs.
+- `request`: nothing but the tables is maintained; a request is evaluated when it comes, from its inputs. The chooser
+  also has plans of its kind that maintain some parts.
 - `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
 """
 
@@ -17,25 +18,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial, reduce
-from typing import cast
 
 from ivme.errors import PlanError
 from ivme.plan.assemble.blueprint import Blueprint, combine
 from ivme.plan.assemble.changes import followed_result, followed_trees
 from ivme.plan.assemble.delta_blueprint import classical_blueprint, recursive_blueprint, result_node
-from ivme.plan.assemble.draft import drafted
 from ivme.plan.assemble.leaves import Leaves, leaves_of
-from ivme.plan.assemble.plan import Plan, costliest, costs
-from ivme.plan.assemble.request_blueprint import request_blueprint
+from ivme.plan.assemble.plan import Plan
 from ivme.plan.assemble.tree_blueprint import tree_blueprint
-from ivme.plan.assemble.update_costs import same_costs, table_costs, worst
+from ivme.plan.assemble.update_costs import same_costs
 from ivme.plan.ir.exponent import Bound, bound
-from ivme.plan.order.search import OrderChoice, best_order
-from ivme.plan.order.variable_order import VariableOrder, order_of
+from ivme.plan.order.search import OrderChoice
+from ivme.plan.order.variable_order import order_of
 from ivme.plan.order.view_tree import ViewNode, view_trees
-from ivme.plan.order.widths import Widths, widths
+from ivme.plan.order.widths import widths
+from ivme.plan.strategy.costed import costed_plan
 from ivme.plan.strategy.marks import only_grows, plan_marks
 from ivme.plan.strategy.options import Options
+from ivme.plan.strategy.orders import order_for, static_labels
+from ivme.plan.strategy.request import request
 from ivme.plan.strategy.skew.plans import skew
 from ivme.query.model import Query
 from ivme.structure.analysis import Analysis, Shape, analyse, ordered_reads
@@ -79,33 +80,11 @@ def recursive(analysis: Analysis) -> Plan:
     return _delta_plan("recursive", analysis, recursive_blueprint)
 
 
-def request(analysis: Analysis) -> Plan:
-    """Evaluation at the request, for views with inputs; while somebody follows the view, it is a view tree.
-
-    A request costs N^w of what is left of the query when its inputs are fixed, however many rows it has; that is given
-    as the delay.
-    """
-    query = analysis.query
-    if not query.input:
-        raise PlanError("strategy 'request' evaluates a view for given inputs, and this one has none: leave it out")
-    if analysis.ordered:
-        listed = ", ".join(sorted({str(shape.variable) for shape in analysis.ordered}))
-        raise PlanError(f"strategy 'request' computes counts and sums; MIN, MAX or DISTINCT of {listed} need another")
-    broken = unbroken(analysis.plain.cqap)
-    blueprint = request_blueprint(query, leaves_of(query, broken))
-    trees = view_tree(analysis)
-    note = f"while its changes are followed it is maintained by view trees: update {trees.update}, delay {trees.delay}"
-    plan = _plan("request", analysis, blueprint, trees.followed, broken, notes=(note,))
-    assert plan.draft is not None
-    (branch,) = plan.draft.assembly.enumeration(plan.draft.name).branches
-    return replace(plan, delay=bound(costliest(branch.answer)))
-
-
 def marks(analysis: Analysis) -> Plan:
     """Good tuples over a join tree; where no table that changes loses rows, n inserts cost what a build does."""
     drawn, query = plan_marks(analysis), analysis.query
     notes = (f"join tree: {drawn.forest}", *(f"template: {template}" for template in drawn.forest.templates))
-    plan = _plan("marks", analysis, drawn.blueprint, drawn.followed, drawn.fracture, notes=notes)
+    plan = costed_plan("marks", analysis, drawn.blueprint, drawn.followed, drawn.fracture, notes=notes)
     plan = replace(plan, marks=drawn.forest)
     if not only_grows(query):
         return plan
@@ -120,7 +99,7 @@ STRATEGIES: Mapping[str, Callable[[Analysis, Options], Plan]] = {
     "factorised": lambda analysis, _: factorised(analysis),
     "classical": lambda analysis, _: classical(analysis),
     "recursive": lambda analysis, _: recursive(analysis),
-    "request": lambda analysis, _: request(analysis),
+    "request": lambda analysis, _: request(analysis, view_tree(analysis)),
     "recompute": lambda analysis, _: recompute(analysis),
 }
 """Every strategy whose programs run, by its name; later issues register theirs here."""
@@ -150,37 +129,18 @@ class _Ordered:
 
 def _fractured(analysis: Analysis, shape: Shape) -> _Ordered:
     leaves = leaves_of(analysis.query, shape.fracture)
-    return _Ordered(shape.variable, shape.fracture, leaves, _search(analysis, shape.fracture, leaves))
+    return _Ordered(shape.variable, shape.fracture, leaves, order_for(analysis, shape.fracture.whole, leaves))
 
 
 def _unfractured(analysis: Analysis, shape: Shape) -> _Ordered:
     query, whole = analysis.query, shape.cqap
     broken = unbroken(whole)
     leaves = leaves_of(query, broken)
-    choice = _search(analysis, broken, leaves)
+    choice = order_for(analysis, whole, leaves)
     order = order_of(whole, choice.order.parents())
-    reached = widths(order, whole, _static(query, leaves), leaves.dependencies)
+    reached = widths(order, whole, static_labels(query, leaves), leaves.dependencies)
     choice = replace(choice, order=order, widths=reached)
     return _Ordered(shape.variable, broken, leaves, choice)
-
-
-def _search(analysis: Analysis, broken: Fracture, leaves: Leaves) -> OrderChoice:
-    """The best order; ties are broken by declared table sizes, and where keys hold by those that tables have now."""
-    query = analysis.query
-    now = analysis.rows if leaves.dependencies else {}
-    names = {label: source.atom.relation for label, source in leaves.sources}
-    known = {label: query.table(name).rows or now.get(name) for label, name in names.items()}
-    sizes = {label: rows for label, rows in known.items() if rows is not None}
-    static = _static(query, leaves)
-    asked = broken.whole, frozenset(sizes.items()), static, leaves.dependencies
-    if asked not in analysis.found:
-        analysis.found[asked] = best_order(broken.whole, sizes, static=static, dependencies=leaves.dependencies)
-    return cast(OrderChoice, analysis.found[asked])
-
-
-def _static(query: Query, leaves: Leaves) -> frozenset[str]:
-    """The labels of the atoms over static tables: constants to the planner."""
-    return frozenset(label for label, source in leaves.sources if query.table(source.atom.relation).static)
 
 
 def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, lazy: bool = False) -> Plan:
@@ -194,7 +154,7 @@ def _tree_plan(strategy: str, analysis: Analysis, ordered: list[_Ordered], *, la
         blueprints.append(tree_blueprint(roots, whole, leaves, ordered_reads(analysis.query, each.variable), suffix))
         followed.append(followed_trees(blueprints[-1], roots, whole, leaves, suffix))
         trees += roots
-    return _plan(
+    return costed_plan(
         strategy,
         analysis,
         replace(reduce(combine, blueprints), lazy=lazy),
@@ -221,37 +181,4 @@ def _delta_plan(strategy: str, analysis: Analysis, draw: Callable[[Query, Leaves
         )
         for blueprint, variable in zip(blueprints, variables, strict=True)
     ]
-    return _plan(strategy, analysis, reduce(combine, blueprints), reduce(combine, followed), broken)
-
-
-def _plan(
-    strategy: str,
-    analysis: Analysis,
-    blueprint: Blueprint,
-    followed: Blueprint,
-    broken: Fracture,
-    *,
-    widths: Widths | None = None,
-    orders: tuple[VariableOrder, ...] = (),
-    trees: tuple[ViewNode, ...] = (),
-    notes: tuple[str, ...] = (),
-) -> Plan:
-    draft = drafted(blueprint, analysis.site)
-    preprocessing, delay, space = costs(draft.program)
-    updates = table_costs(draft.program, analysis.query)
-    return Plan(
-        strategy,
-        blueprint,
-        followed,
-        broken,
-        preprocessing,
-        worst(updates),
-        delay,
-        space,
-        updates,
-        widths,
-        orders,
-        trees,
-        notes,
-        draft=draft,
-    )
+    return costed_plan(strategy, analysis, reduce(combine, blueprints), reduce(combine, followed), broken)

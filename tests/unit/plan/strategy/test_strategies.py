@@ -10,7 +10,7 @@ import pytest
 from ivme.engine.reference.interpreter import Interpreter
 from ivme.errors import PlanError
 from ivme.plan.order.search import OrderChoice, best_order
-from ivme.plan.strategy import strategies
+from ivme.plan.strategy import orders
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query, table
 from ivme.query.rule import parse_rule
@@ -196,7 +196,7 @@ def hints(query: Query, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
         given.append(([str(each) for each in dependencies.all], sizes))
         return best_order(structure, sizes, dependencies=dependencies)
 
-    monkeypatch.setattr(strategies, "best_order", recorded)
+    monkeypatch.setattr(orders, "best_order", recorded)
     plan_with("view-tree", query)
     return given[0]
 

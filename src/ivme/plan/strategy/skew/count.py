@@ -177,6 +177,8 @@ class CountSearch:
         seen = frozenset((label,)).union(*order)
         known = begun.known | schema
         size = min(begun.size + self._size(piece, begun.known, schema), self._size(seen, fixed, known))
+        if size >= self._limit:  # it is left at once
+            return PartialJoin(order, rest, known, size, size)
         left = fixed | (known & kept.union(*map(self.schema, rest)))
         return PartialJoin(order, rest, left, min(size, self._size(seen, fixed, left)), max(begun.cost, size))
 
