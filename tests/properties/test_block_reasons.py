@@ -127,7 +127,7 @@ def test_pairs_of_a_closure_are_told_by_a_path() -> None:
                 ends = {("src", a): any(e[0] == a for e in edges), ("dst", b): any(e[1] == b for e in edges)}
                 lacking = {finding.at[0] for finding in found if finding.relation == "e"}
                 assert lacking == {end for end, is_there in ends.items() if not is_there}
-            with pytest.raises(DataError, match="tells why"):
+            with pytest.raises(DataError, match="says why"):
                 other((a, b))
 
 

@@ -91,7 +91,7 @@ def test_rows_of_a_request_have_the_position_that_sorting_gives_them(text: str, 
         else:
             assert found.relation.startswith(f"position {place} of ORDER BY x DESC, id")
             assert not there or found.below[0].tuples == ((row,) if len(found.below[0].tuples[0]) == 3 else (row[:2],))
-        with pytest.raises(DataError, match="tells why"):
+        with pytest.raises(DataError, match="says why"):
             other(row[:2], **given)
 
 
