@@ -91,6 +91,7 @@ void bind_transaction(nb::module_& m) {
                  auto& readers = nb::cast<RowPath&>(path);
                  readers.join(chain, relation, std::move(prepare));
                  chain.views.at(number).readers = &readers;
+                 chain.is_split |= readers.has_balances();
                  chain.held.append(path);
              },
              nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())

@@ -222,7 +222,9 @@ private:
             auto& rows = nb::cast<EncodedRows&>(object);
             if (rows.generation != generation_) return false;
             const Entry& entry = entries_[rows.entry];
+            ViewChain* chain = entry.path->chain();
             if ((weight < 0 && !entry.deletes) || entry.path->has_balances()) return false;
+            if (chain && chain->is_split && rows.n > most_rows) return false;
             parts.push_back({entry.path, entry.kept, &rows, weight, {}});
         }
         for (size_t i = 0; i < parts.size(); ++i) {
@@ -260,6 +262,7 @@ private:
         });
         if (done && chain) chain->commit();
         for (Part& part : parts) part.path->trim();
+        if (chain) chain->trim();
         return done;
     }
 

@@ -142,6 +142,7 @@ public:
         chain_->compute({expressions_, prepare_.ptr()}, columns, rows.n(), outputs, has_gil);
         for (size_t at = 0; at < outputs.size(); at += rows.n()) columns.push_back(outputs.data() + at);
         run_places(columns, rows.n(), rows.weights.data(), has_gil);
+        for (Balance* balance : balances_) chain_->pass(balance, rows.n());
     }
     // Tells the chain what encoded rows brought about, once the triggers have run.
     void collect(const EncodedRows& rows, const int64_t* weights) const {
@@ -213,7 +214,7 @@ public:
     // The same for codes of a row that `encode_row` gave. The GIL stays.
     void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight); }
     bool encode_row(nb::handle row, std::vector<int64_t>& words) { return encoded(row, words); }
-    void trim() {
+    void trim() override {
         for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
     }
     Kernel& kernel() { return kernel_; }
@@ -311,7 +312,9 @@ private:
             check();
         });
         if (chain_) chain_->commit();
-        if (kernel_.machine.operations - before >= few_operations) trim();  // else nothing has grown much
+        if (kernel_.machine.operations - before < few_operations) return;  // nothing has grown much
+        trim();
+        if (chain_) chain_->trim();
     }
 
     void run_within(const int64_t* columns, size_t n, const int64_t* weights) {

@@ -6,6 +6,7 @@
 
 #include <unordered_map>
 
+#include "balance.hpp"
 #include "bound_expressions.hpp"
 #include "finishing.hpp"
 #include "kept_rows.hpp"
@@ -65,6 +66,8 @@ public:
     RowTaker& operator=(const RowTaker&) = delete;
     virtual ~RowTaker() = default;
     virtual void take(const ChangedRows& rows, bool has_gil) = 0;
+    // Gives back what many rows needed.
+    virtual void trim() = 0;
 };
 
 struct ChainView {
@@ -97,11 +100,15 @@ public:
 
     void begin() {
         lacking_ = nullptr;
+        passed_.clear();
         for (ChainView& view : views) {
             view.emitted.clear(view.width);
             view.is_changed = false;
         }
     }
+
+    // Rows have passed a view with heavy and light parts.
+    void pass(Balance* balance, size_t rows) { passed_.emplace_back(balance, rows); }
 
     // What a trigger that has run emits.
     void collect(size_t number, const Trigger& trigger) {
@@ -173,6 +180,9 @@ public:
             check_numbers(view, changed);
             if (changed.n() && view.readers) view.readers->take(changed, has_gil);
         }
+        for (const auto& [balance, rows] : passed_) {
+            if (!balance->holds()) throw Declined();
+        }
     }
 
     // Rows with aggregates are kept as they are now.
@@ -180,9 +190,17 @@ public:
         for (ChainView& view : views) {
             if (view.is_changed) view.kept->put(view.now);
         }
+        for (const auto& [balance, rows] : passed_) balance->rows += rows;
     }
 
-    nb::list held;  // what must last as long as it does
+    void trim() {
+        for (const ChainView& view : views) {
+            if (view.readers) view.readers->trim();
+        }
+    }
+
+    bool is_split = false;  // whether a view in it has heavy and light parts: then few rows at a time
+    nb::list held;          // what must last as long as it does
 
 private:
     static bool compute_rows(Expressions& program, const std::vector<const int64_t*>& columns, size_t n,
@@ -344,6 +362,7 @@ private:
 
     Kernel& kernel_;
     std::vector<std::vector<int64_t>> finished_;
+    std::vector<std::pair<Balance*, size_t>> passed_;
     PyObject* lacking_ = nullptr;  // what fills in for the expressions that turned back
     ChangedRows lacked_;           // and over which rows they did
 };

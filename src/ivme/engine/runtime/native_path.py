@@ -62,6 +62,21 @@ def native_path(backend: NativeBackend, catalog: Catalog, name: str) -> NativePa
     return NativePath(path, compute, [trigger for trigger, _ in feeds], numbers, picks, places, width)
 
 
+def set_parts(backend: NativeBackend, catalog: Catalog, name: str, way: NativePath) -> bool:
+    """Tells a path of the heavy and light parts of views; False if each row has to come to Python for one of them."""
+    balances = []
+    for group in catalog.rebalanced(name):
+        light = group.light_trigger(name)
+        if light is not None and all(column in way.places for column in light.feed.columns):
+            picked = [way.places[column] for column in light.feed.columns]
+            number = way.triggers.index(group.trigger(name))
+            way.path.set_light(number, backend.number(light.name), picked, backend.map_numbers(light.empty))
+        balances.append(None if group.rebalancer is None else group.rebalancer.native())
+    known = [balance for balance in balances if balance is not None]
+    way.path.set_balances(known)
+    return len(known) == len(balances)
+
+
 def feed_places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
     """Where each column of the feeds is among a row's codes; those that are computed come behind the row's own."""
     places: dict[FeedColumn, int] = {}

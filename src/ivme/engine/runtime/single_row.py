@@ -23,7 +23,7 @@ from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.ingest.row_check import RowCheck, row_check
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
-from ivme.engine.runtime.native_path import native_path
+from ivme.engine.runtime.native_path import native_path, set_parts
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
 from ivme.query.model import Table
@@ -133,14 +133,9 @@ def single_row(
     checks = [check for view in views for check in view.checks]
     followed = any(view.followers for view in views)
     way = native_path(backend, catalog, name)
-    native, compute, places, width = way.path, way.compute, way.places, way.width
+    native, compute, width = way.path, way.compute, way.width
     runs = [(number, _picker(pick, width)) for number, pick in zip(way.numbers, way.picks, strict=True)]
-    for group in rebalanced:
-        light = group.light_trigger(name)
-        if light is not None and all(column in places for column in light.feed.columns):
-            place = way.triggers.index(group.trigger(name))
-            picked = [places[column] for column in light.feed.columns]
-            native.set_light(place, backend.number(light.name), picked, backend.map_numbers(light.empty))
+    is_balanced = set_parts(backend, catalog, name, way)
     refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
     emits = [backend.emits(trigger) for trigger in way.triggers]
@@ -184,10 +179,7 @@ def single_row(
             return False
         return True
 
-    balances = [None if group.rebalancer is None else group.rebalancer.native() for group in rebalanced]
-    known = [balance for balance in balances if balance is not None]
-    native.set_balances(known)
-    is_plain = len(known) == len(rebalanced) and not (checks or followed)
+    is_plain = is_balanced and not (checks or followed)
     if log is not None:
         is_plain = is_plain and log.end is not None and native.set_log(log.end, name, json.dumps(name))
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)

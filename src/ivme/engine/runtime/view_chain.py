@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import ChainedView
-from ivme.engine.runtime.native_path import NativeBranch, NativePath, native_path
+from ivme.engine.runtime.native_path import NativeBranch, NativePath, native_path, set_parts
 from ivme.engine.runtime.shared_views import point_reader
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def open_chained(catalog: Catalog, name: str) -> None:
     way = native_path(backend, catalog, name)
     if not _tell_emits(backend, chain, way):
         return
+    set_parts(backend, catalog, name, way)
     way.path.set_chain(chain.native, chain.relations[name])
     end = None if catalog.journal is None else catalog.journal.end
     if catalog.journal is not None and (end is None or not way.path.set_log(end, name, json.dumps(name))):
@@ -75,6 +76,7 @@ def _built(catalog: Catalog, backend: NativeBackend) -> Chain:
         way = native_path(backend, catalog, name)
         if not _tell_emits(backend, chain, way):
             return Chain(native, relations, views, frozenset())
+        set_parts(backend, catalog, name, way)
         native.set_readers(views[name], way.path, relations[name], getattr(way.compute, "prepare", None))
     return chain
 
@@ -86,7 +88,7 @@ def _takeable(catalog: Catalog) -> dict[str, ChainedView | Branches | None]:
     """
     found: dict[str, ChainedView | Branches | None] = {}
     for state in reversed(catalog.views.values()):
-        if state.checks or state.lazy or catalog.queues.get(state.name) or state.group.rebalancer is not None:
+        if state.checks or state.lazy or catalog.queues.get(state.name) or not _is_balanced(state):
             continue
         if state.followed is None:
             if state.name not in catalog.participants:
@@ -96,6 +98,12 @@ def _takeable(catalog: Catalog) -> dict[str, ChainedView | Branches | None]:
         if told is not None and all(reader in found for reader in catalog.readers(state.name)):
             found[state.name] = told
     return dict(reversed(found.items()))
+
+
+def _is_balanced(state: ViewState) -> bool:
+    """Whether the kernel knows when the parts of a view, if it has any, are to be balanced."""
+    rebalancer = state.group.rebalancer
+    return rebalancer is None or rebalancer.native() is not None
 
 
 def _told(state: ViewState) -> ChainedView | Branches | None:
