@@ -61,22 +61,21 @@ void bind_transaction(nb::module_& m) {
     using Value = std::tuple<char, unsigned, unsigned, unsigned, int64_t, int64_t>;
     nb::class_<ViewChain>(m, "ViewChain")
         .def(nb::init<Kernel&>(), nb::keep_alive<1, 2>())
-        .def(
-            "add_view",
-            [](ViewChain& chain, unsigned width, std::vector<unsigned> places, bool hides, bool is_union,
-               std::vector<unsigned> numbers) {
-                ChainView view;
-                view.width = width;
-                view.places = std::move(places);
-                view.hides = hides;
-                view.is_union = is_union;
-                view.numbers = std::move(numbers);
-                chain.views.push_back(std::move(view));
-                return chain.views.size() - 1;
-            })
+        .def("add_view",
+             [](ViewChain& chain, unsigned width, std::vector<unsigned> places, bool hides, bool is_union,
+                std::vector<unsigned> numbers) {
+                 ChainView view;
+                 view.width = width;
+                 view.places = std::move(places);
+                 view.hides = hides;
+                 view.is_union = is_union;
+                 view.numbers = std::move(numbers);
+                 chain.views.push_back(std::move(view));
+                 return chain.views.size() - 1;
+             })
         .def("set_groups",
-             [](ViewChain& chain, size_t number, const nb::object& kept, size_t reader, const std::vector<Value>& values,
-                std::vector<int64_t> nothing) {
+             [](ViewChain& chain, size_t number, const nb::object& kept, size_t reader,
+                const std::vector<Value>& values, std::vector<int64_t> nothing) {
                  ChainView& view = chain.views.at(number);
                  view.kept = &nb::cast<KeptRows&>(kept);
                  chain.held.append(kept);
@@ -86,15 +85,16 @@ void bind_transaction(nb::module_& m) {
                  }
                  view.nothing = std::move(nothing);
              })
-        .def("set_readers",
-             [](ViewChain& chain, size_t number, const nb::object& path, size_t relation, nb::object prepare) {
-                 auto& readers = nb::cast<RowPath&>(path);
-                 readers.join(chain, relation, std::move(prepare));
-                 chain.views.at(number).readers = &readers;
-                 chain.is_split |= readers.has_balances();
-                 chain.held.append(path);
-             },
-             nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())
+        .def(
+            "set_readers",
+            [](ViewChain& chain, size_t number, const nb::object& path, size_t relation, nb::object prepare) {
+                auto& readers = nb::cast<RowPath&>(path);
+                readers.join(chain, relation, std::move(prepare));
+                chain.views.at(number).readers = &readers;
+                chain.is_split |= readers.has_balances();
+                chain.held.append(path);
+            },
+            nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())
         .def("set_emits",
              [](ViewChain& chain, size_t trigger, const std::vector<size_t>& views) {
                  for (size_t view : views) chain.views.at(view);
@@ -111,8 +111,7 @@ void bind_transaction(nb::module_& m) {
                 chain.branches[relation].push_back({view, found, std::move(columns), test, factor});
             },
             nb::arg("relation"), nb::arg("view"), nb::arg("program").none(), nb::arg("prepare").none(),
-            nb::arg("columns"), nb::arg("test"),
-            nb::arg("factor"));
+            nb::arg("columns"), nb::arg("test"), nb::arg("factor"));
     nb::class_<LogEnd>(m, "LogEnd")
         .def(nb::init<nb::dict, nb::object, nb::set>())
         .def_rw("descriptor", &LogEnd::descriptor)

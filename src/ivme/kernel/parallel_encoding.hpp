@@ -55,7 +55,8 @@ private:
         std::unique_lock lock(dictionary->mutex);
         if (!run_pieces(dictionary, with_numbers, threads)) return false;
         for (Job& job : jobs_) {
-            if (job.column.dictionary == dictionary) ArrowStrings(job.column, job.array).enter(job.codes, job.tags.data());
+            if (job.column.dictionary == dictionary)
+                ArrowStrings(job.column, job.array).enter(job.codes, job.tags.data());
         }
         return true;
     }

@@ -52,9 +52,9 @@ struct ChainBranch {
 
 // How an aggregate is shown: by the count of a group, an extreme, or what its words in the payload say.
 struct ChainValue {
-    char kind;                 // c, x, n, s, m, d, or f and g for the sum and the mean of floats
-    unsigned place, words;     // of the extreme; or of the words, and how many there are
-    unsigned present;          // where the number of values that are not NULL is
+    char kind;              // c, x, n, s, m, d, or f and g for the sum and the mean of floats
+    unsigned place, words;  // of the extreme; or of the words, and how many there are
+    unsigned present;       // where the number of values that are not NULL is
     int64_t most, factor;
 };
 
@@ -94,8 +94,8 @@ class ViewChain {
 public:
     explicit ViewChain(Kernel& kernel) : kernel_(kernel) {}
 
-    std::vector<ChainView> views;  // each behind those that it is built on
-    std::unordered_map<size_t, std::vector<size_t>> emits;         // the views of what a trigger emits
+    std::vector<ChainView> views;                                   // each behind those that it is built on
+    std::unordered_map<size_t, std::vector<size_t>> emits;          // the views of what a trigger emits
     std::unordered_map<size_t, std::vector<ChainBranch>> branches;  // by relation
 
     void begin() {
@@ -215,8 +215,7 @@ private:
         return true;
     }
 
-    void take(const ChainBranch& branch, const std::vector<const int64_t*>& columns, size_t n,
-              const int64_t* weights) {
+    void take(const ChainBranch& branch, const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights) {
         ChangedRows& to = views[branch.view].emitted;
         for (size_t row = 0; row < n; ++row) {
             if (branch.test >= 0 && columns[static_cast<size_t>(branch.test)][row] != 1) continue;
@@ -293,8 +292,9 @@ private:
     // The codes of what a block's rows show.
     void finish(const ChainView& view, const Union& reader, const Block& block) {
         for (const ChainValue& value : view.values) {
-            bool fits = value.kind == 'x' ? value.place < block.extremes.size()
-                                          : std::max(value.place + value.words, value.present + 1) <= reader.layout.words;
+            bool fits = value.kind == 'x'
+                            ? value.place < block.extremes.size()
+                            : std::max(value.place + value.words, value.present + 1) <= reader.layout.words;
             if (!fits) throw std::logic_error("a view has no such sums");
         }
         finished_.assign(view.values.size(), {});

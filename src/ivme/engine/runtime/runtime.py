@@ -144,8 +144,7 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
-            if self.catalog.journal is not None:
-                self._open_paths(batch)
+            self._open_paths(batch)
             self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
 
     def _open_paths(self, tables: Collection[str]) -> None:
