@@ -241,7 +241,7 @@ class Kernel:
     def drop_reader(self, reader: int) -> None: ...
     def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
-    def run_many(self, runs: list[tuple[int, Sequence[Input]]]) -> list[list[Emitted]]:
+    def run_many(self, runs: Sequence[tuple[int, Sequence[Input]]]) -> list[list[Emitted]]:
         """Runs triggers, each over inputs of its own, all or nothing; the deltas that each emitted."""
     failed_run: int
     """Which of the triggers was refused, where `run_many` was."""

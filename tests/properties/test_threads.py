@@ -10,7 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from ivme._kernel import Kernel
 from ivme.database import Database
+from ivme.engine.native_backend import NativeBackend
 from ivme.errors import DataError, IvmeError, SchemaError
 
 TABLES: dict[str, dict[str, str]] = {
@@ -117,6 +119,12 @@ def applied(db: Database, changes: list[tuple[str, int, list[tuple[Any, ...]]]])
     return None
 
 
+def kernel_of(db: Database) -> Kernel:
+    backend = db._runtime.backend
+    assert isinstance(backend, NativeBackend)
+    return backend.kernel
+
+
 def contents(db: Database) -> dict[str, Counter[Any]]:
     shown = {name: Counter(map(tuple, db.view(name))) for name in VIEWS}
     return shown | {name: Counter(map(tuple, db.table(name))) for name in TABLES}
@@ -139,11 +147,11 @@ def check(seed: int, batches: int) -> None:
             if seed % 2:
                 assert [list(each) for each in changes[:1]] == [list(each) for each in changes[1:]]
         assert contents(shared)["lines"] == Counter(stream.rows["lines"])
-        shared.definitions.runtime.backend.kernel.verify()
+        kernel_of(shared).verify()
         for name in VIEWS:
             shared.view(name).verify()
-        assert alone.definitions.runtime.backend.kernel.batches_shared == 0
-        assert shared.definitions.runtime.backend.kernel.batches_shared > batches // 2
+        assert kernel_of(alone).batches_shared == 0
+        assert kernel_of(shared).batches_shared > batches // 2
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -211,7 +211,7 @@ class NativeBackend:
         ]
         emitted = self.kernel.run_many(given)
         return [
-            [EmittedDelta(*emit, *delta) for emit, delta in zip(emits, deltas, strict=True)]
+            [EmittedDelta(view, schema, *delta) for (view, schema), delta in zip(emits, deltas, strict=True)]
             for (_, _, emits), deltas in zip(known, emitted, strict=True)
         ]
 

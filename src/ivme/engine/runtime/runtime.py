@@ -28,6 +28,7 @@ from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.journal import Journal, taken_durably
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
+from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
@@ -179,7 +180,7 @@ class Runtime:
         catalog = self.catalog
         catalog.let_reads_finish(relations)
         triggers, participants = Triggers(catalog), list(catalog.participants.values())
-        parts = [triggers, *participants]
+        parts: list[Triggers | MaintainedView] = [triggers, *participants]
         undo = [] if catalog.journal is None else [partial(catalog.journal.roll_back, catalog.journal.mark())]
 
         def apply(changed: Mapping[str, RowBatch]) -> None:
