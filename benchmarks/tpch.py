@@ -1,7 +1,7 @@
-"""TPC-H's queries kept fresh while its tables change, beside triggers in C++ and DuckDB.
+"""TPC-H's queries kept fresh while its tables change, beside triggers in C++, SQLite's triggers and DuckDB.
 
     python -m benchmarks.tpch [--sf 0.1] [--batch 1 100 1000 10000] [--query 1 3 4 5 10 12 18 | all] [--runs 3]
-        [--stream inserts refreshes] [--most 200000] [--no-peers] [--data DIRECTORY]
+        [--stream inserts refreshes] [--most 200000] [--sqlite 20000] [--no-peers] [--data DIRECTORY]
 
 All tables are declared as TPC-H has them, with their keys. The stream of inserts has all rows of the tables that a
 query reads, interleaved; that of refreshes deletes orders with their lines (RF2) and inserts them again (RF1) over
@@ -9,9 +9,12 @@ loaded tables. Batches of more than one row are Arrow columns in memory, cut bef
 tuples, the last `--most` rows of the stream after the others came as one batch.
 
 Seven queries are written without ORDER BY and LIMIT (`tpch_schema.py`); these also run as C++ triggers, compiled in
-this run (`peers/compiled_triggers.py`): flat hash maps, doubles, no tables, no transactions. The other queries are
-taken from DuckDB's extension as they are. DuckDB computes the query anew over the tables at the end: what a batch
-would cost at least. The answers of all are compared before anything is printed.
+this run (`peers/compiled_triggers.py`): flat hash maps, doubles, no tables, no transactions. SQLite's triggers keep
+five of the seven, over the last `--sqlite` rows of a stream (`peers/sqlite_stream.py`). The other queries are taken
+from DuckDB's extension as they are. DuckDB computes the query anew over the tables at the end: what a batch would cost
+at least. The answers of all are compared before anything is printed. Pathway and PostgreSQL run in
+`python -m benchmarks.peers --only tpch`, @tanstack/db-ivm in `python -m benchmarks.live_queries`; Debian 12 has no
+package of pg_ivm.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from benchmarks.corpora.material import corpus
 from benchmarks.corpora.measuring import connected, differs
 from benchmarks.measure import parse
 from benchmarks.peers.compiled_triggers import CompiledTriggers
+from benchmarks.peers.sqlite_stream import sqlite_run
 from benchmarks.tpch_schema import COLUMNS, KEYS, QUERIES
 from benchmarks.tpch_stream import Part, Stream, generated, inserts, read, refreshes
 from ivme.database import Database
@@ -129,8 +133,10 @@ def recomputed(text: str, tables: Tables) -> Taken:
 class Race:
     """One query over one stream."""
 
-    def __init__(self, query: int, tables: Tables, runs: int, triggers: CompiledTriggers | None) -> None:
-        self.query, self.text, self.runs = query, text_of(query), runs
+    def __init__(
+        self, query: int, tables: Tables, runs: int, triggers: CompiledTriggers | None, sqlite: int = 0
+    ) -> None:
+        self.query, self.text, self.runs, self.sqlite = query, text_of(query), runs, sqlite
         self.tables = tables_of(self.text, tables)
         self.triggers = triggers if f"q{query}" in QUERIES else None
         self.duckdb = recomputed(self.text, self.tables)
@@ -153,6 +159,8 @@ class Race:
         else:
             rates = [f"{changes / theirs.cpu / 1e6:.2f}", f"{changes / theirs.wall / 1e6:.2f}"]
             cells += [*rates, f"{theirs.cpu / best.cpu:.3f}"]
+        kept = sqlite_run(f"q{self.query}", self.tables, stream, self.sqlite)
+        cells += ["", ""] if kept is None else [f"{kept.changes / each / 1e6:.4f}" for each in (kept.cpu, kept.wall)]
         a_batch = best.cpu / len(stream.timed)
         cells += [f"{self.duckdb.cpu / a_batch:,.1f}", f"{self.duckdb.wall * len(stream.timed) / best.wall:,.1f}"]
         return " | ".join(cells)
@@ -170,8 +178,9 @@ class Race:
 
 
 HEAD = """
-| query | stream | batch | ivme, M/s CPU | M/s wall | C++, M/s CPU | M/s wall | ivme / C++ | times DuckDB, CPU | wall |
-|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"""
+| query | stream | batch | ivme, M/s CPU | M/s wall | C++, M/s CPU | M/s wall | ivme / C++ \
+| SQLite, M/s CPU | M/s wall | times DuckDB, CPU | wall |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
 
 
 def main() -> None:
@@ -181,7 +190,8 @@ def main() -> None:
     parser.add_argument("--query", nargs="+", default=[name[1:] for name in QUERIES])
     parser.add_argument("--stream", nargs="+", default=["inserts", "refreshes"], choices=["inserts", "refreshes"])
     parser.add_argument("--most", type=int, default=50_000, help="rows that come one by one, or are refreshed")
-    parser.add_argument("--no-peers", action="store_true", help="without C++ triggers")
+    parser.add_argument("--sqlite", type=int, default=20_000, help="rows that SQLite's triggers take, at most")
+    parser.add_argument("--no-peers", action="store_true", help="without C++ and SQLite triggers")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "tpch")
     options = parse(parser)
     tables = read(generated(options.sf, options.data), COLUMNS)
@@ -190,7 +200,8 @@ def main() -> None:
     with CompiledTriggers() as triggers:
         triggers.write_tables(tables)
         for query in queries:
-            race = Race(query, tables, options.runs, None if options.no_peers else triggers)
+            peers = (None, 0) if options.no_peers else (triggers, options.sqlite)
+            race = Race(query, tables, options.runs, *peers)
             for kind in options.stream:
                 for size in options.batch:
                     if kind == "inserts":

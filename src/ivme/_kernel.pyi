@@ -241,6 +241,14 @@ class Kernel:
     def drop_reader(self, reader: int) -> None: ...
     def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""
+    def run_many(self, runs: Sequence[tuple[int, Sequence[Input]]]) -> list[list[Emitted]]:
+        """Runs triggers, each over inputs of its own, all or nothing; the deltas that each emitted."""
+    failed_run: int
+    """Which of the triggers was refused, where `run_many` was."""
+    threads: int
+    """On how many threads batches of many rows run."""
+    batches_shared: int
+    """How many batches several threads ran."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
     def run_all(self, runs: list[tuple[int, list[Codes], Codes]]) -> None:
@@ -386,12 +394,42 @@ class RowPath:
         """Encodes and runs; False, and nothing changed, if the batch path has to take the row."""
     def apply_all(self, rows: list[object], weight: int) -> bool:
         """The same for the rows of a list, all or none."""
+    def set_chain(self, chain: ViewChain, relation: int) -> None:
+        """From now on the views on views over a table change with it; here it is the relation of that number."""
     def set_light(self, number: int, trigger: int, places: list[int], empty: list[int], /) -> None:
         """As long as these maps are empty, another trigger takes the place of the one of that number."""
     def set_log(self, end: LogEnd, table: str, name: str, /) -> bool:
         """Rows that are applied are written to a log, too, under the table's name in JSON; False if it cannot be."""
     def set_balances(self, balances: list[Balance], /) -> None:
         """From now on `apply` leaves rows to the batch path after which one of these does not hold."""
+
+class ViewChain:
+    """The views between tables and what is shown: the kernel tells the change of each, and passes it on."""
+
+    def __init__(self, kernel: Kernel) -> None: ...
+    def add_view(
+        self, width: int, places: Sequence[int], hides: bool, is_union: bool, numbers: Sequence[int]
+    ) -> int: ...
+    def set_groups(
+        self,
+        view: int,
+        kept: KeptRows,
+        reader: int,
+        values: Sequence[tuple[str, int, int, int, int, int]],
+        nothing: Sequence[int],
+    ) -> None: ...
+    def set_readers(self, view: int, path: RowPath, relation: int, prepare: Callable[..., bool] | None) -> None: ...
+    def set_emits(self, trigger: int, views: Sequence[int]) -> None: ...
+    def add_branch(
+        self,
+        relation: int,
+        view: int,
+        program: Expressions | None,
+        prepare: Callable[..., bool] | None,
+        columns: Sequence[int],
+        test: int,
+        factor: int,
+    ) -> None: ...
 
 class Balance:
     """Whether a view with heavy and light parts stays as it is: N within limits, no key that has to change sides."""

@@ -28,7 +28,7 @@ from ivme.definitions.user_functions import UserFunction
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
-from ivme.errors import SchemaError
+from ivme.errors import SchemaError, shown
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
@@ -67,6 +67,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
     Views are planned anew in the background where what they are used for makes another plan much better; with
     replan=False only by the method `replan`.
+
+    Batches of thousands of rows run on as many threads as there are cores, or on `threads`. What they do is the same on
+    one thread, to the order of rows.
     """
 
     def __init__(
@@ -78,11 +81,16 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         memory_limit: int | str | None = None,
         functions: Iterable[UserFunction] | None = None,
         replan: bool = True,
+        threads: int | None = None,
     ) -> None:
+        if threads is not None and (type(threads) is not int or threads < 1):
+            raise SchemaError(f"threads is a number of threads from 1 on, not {shown(threads)}")
         self.definitions = Definitions(is_opening=path is not None, functions=functions)
         self.definitions.replans = replan
         self._runtime = self.definitions.runtime
         self._take_rows = self._runtime.take_rows
+        if threads is not None:
+            self._runtime.backend.set_threads(threads)
         self._runtime.catalog.memory_limit = None if memory_limit is None else read_size(memory_limit)
         if path is not None:
             from ivme.store.opening import open_store

@@ -136,7 +136,7 @@ def test_reasons_follow_bound_variables_down_the_join_tree(db: Database) -> None
 
 def test_reasons_are_for_joins_and_for_the_right_question(db: Database) -> None:
     view = db.create_view("v", PATH)
-    with pytest.raises(DataError, match=r"\(1, 2, 3, 4\) is not in view v; v.why_not\(row\) tells why"):
+    with pytest.raises(DataError, match=r"\(1, 2, 3, 4\) is not in view v; v.why_not\(row\) says why"):
         view.why((1, 2, 3, 4))
     with pytest.raises(DataError, match="has 4 columns"):
         view.why_not((1, 2))

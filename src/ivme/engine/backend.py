@@ -180,6 +180,16 @@ class Backend(Protocol):
         """Runs a trigger, as part of the open transaction or as one of its own; what it emits. Cursors on maps that it
         adds nothing to stay as they are."""
 
+    def run_many(self, runs: Sequence[tuple[str, Inputs]]) -> list[list[EmittedDelta]]:
+        """`run` for several triggers, all or nothing; what each emits."""
+
+    def set_threads(self, threads: int) -> None:
+        """On how many threads large batches may run."""
+
+    @property
+    def failed_run(self) -> int:
+        """Which of the triggers was refused, where `run_many` was."""
+
     def begin(self) -> None: ...
     def commit(self) -> None: ...
     def roll_back(self) -> None: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,13 @@ from ivme.plan.ir import program as ir
 if TYPE_CHECKING:
     from ivme._kernel import Balance, RowGate, RowPath
 
+
+def cores() -> int:
+    """How many this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+
+
 _ALL = 2**32
 """More places than a table has."""
 
@@ -26,7 +34,7 @@ _ALL = 2**32
 class NativeBackend:
     """The compiled kernel."""
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, threads: int | None = None) -> None:
         from ivme import _kernel
 
         self.shares_reading = True
@@ -34,6 +42,7 @@ class NativeBackend:
         self.overflow: type[Exception] = _kernel.PayloadOverflow
         self.broken_check: type[Exception] = _kernel.BrokenCheck
         self.kernel = _kernel.Kernel(secrets.randbits(64) if seed is None else seed)
+        self.kernel.threads = cores() if threads is None else threads
         self.run_one = self.kernel.run_one
         self.run_all = self.kernel.run_all
         self.begin = self.kernel.begin
@@ -194,9 +203,32 @@ class NativeBackend:
         pairs = zip(emits, emitted, strict=True)
         return [EmittedDelta(view, schema, *delta) for (view, schema), delta in pairs]
 
+    def run_many(self, runs: Sequence[tuple[str, Inputs]]) -> list[list[EmittedDelta]]:
+        known = [self._triggers[name] for name, _ in runs]
+        given = [
+            (number, [inputs[relation] for relation in relations])
+            for (number, relations, _), (_, inputs) in zip(known, runs, strict=True)
+        ]
+        emitted = self.kernel.run_many(given)
+        return [
+            [EmittedDelta(view, schema, *delta) for (view, schema), delta in zip(emits, deltas, strict=True)]
+            for (_, _, emits), deltas in zip(known, emitted, strict=True)
+        ]
+
+    def set_threads(self, threads: int) -> None:
+        self.kernel.threads = threads
+
+    @property
+    def failed_run(self) -> int:
+        return self.kernel.failed_run
+
     def number(self, name: str) -> int:
         """The kernel's number of a trigger, for `run_one`."""
         return self._triggers[name][0]
+
+    def reader_number(self, name: str) -> int:
+        """The kernel's number of a reader."""
+        return self._readers[name]
 
     def heap(self, name: str) -> int:
         """The kernel's number of a table."""

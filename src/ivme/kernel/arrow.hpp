@@ -146,24 +146,55 @@ inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int
         codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
 }
 
-// Strings whose offsets go forward and, unless they are bytes, that are UTF-8. The caller has let the GIL go: whoever
-// holds the dictionary may need it.
-inline bool encode_strings(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
-    auto n = static_cast<size_t>(array.length);
-    if (!n) return true;
-    ArrowNumbers<int32_t> at(array.buffers[1], array.offset);
-    const char* text = static_cast<const char*>(array.buffers[2]);
-    for (size_t i = 0; i < n; ++i) {
-        if (at[i] < 0 || at[i + 1] < at[i]) return false;
+// The strings of a column.
+class ArrowStrings {
+public:
+    ArrowStrings(const ArrowColumn& column, const ArrowArray& array)
+        : column_(column),
+          valid_(array.null_count ? array.buffers[0] : nullptr, array.offset),
+          at_(array.buffers[1], array.offset),
+          text_(static_cast<const char*>(array.buffers[2])),
+          n_(static_cast<size_t>(array.length)) {}
+
+    // Whether offsets go forward and, unless they are bytes, strings are UTF-8.
+    bool are_strings(size_t first, size_t end) const {
+        for (size_t i = first; i < end; ++i) {
+            if (at_[i] < 0 || at_[i + 1] < at_[i]) return false;
+        }
+        size_t bytes = static_cast<size_t>(at_[end] - at_[first]);
+        bool checked = column_.format == "z" || is_ascii(text_ + at_[first], bytes);
+        for (size_t i = first; i < end && !checked; ++i) {
+            if (is_there(i) && !is_utf8({text_ + at_[i], static_cast<size_t>(at_[i + 1] - at_[i])})) return false;
+        }
+        return true;
     }
-    bool checked = column.format == "z" || is_ascii(text + at[0], static_cast<size_t>(at[n] - at[0]));
-    for (size_t i = 0; i < n && !checked; ++i) {
-        if ((!valid || valid[i]) && !is_utf8({text + at[i], static_cast<size_t>(at[i + 1] - at[i])})) return false;
+    // The caller has let the GIL go: whoever holds the dictionary may need it.
+    bool encode(int64_t* codes) const {
+        if (!n_) return true;
+        if (!are_strings(0, n_)) return false;
+        std::unique_lock lock(column_.dictionary->mutex);
+        column_.dictionary->encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        return true;
     }
-    std::unique_lock lock(column.dictionary->mutex);
-    column.dictionary->encode_all(text, at, n, [&](size_t i) { return !valid || valid[i]; }, codes);
-    return true;
-}
+    // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`.
+    bool find(size_t first, size_t end, int64_t* codes, uint32_t* tags) const {
+        if (!are_strings(first, end)) return false;
+        column_.dictionary->find_all(text_, at_, first, end, [&](size_t i) { return is_there(i); }, codes, tags);
+        return true;
+    }
+    void enter(int64_t* codes, const uint32_t* tags) const {
+        column_.dictionary->enter_all(text_, at_, n_, codes, tags);
+    }
+
+private:
+    bool is_there(size_t i) const { return !valid_ || valid_[i]; }
+
+    const ArrowColumn& column_;
+    ArrowBits valid_;
+    ArrowNumbers<int32_t> at_;
+    const char* text_;
+    size_t n_;
+};
 
 // Memory for codes that the last batches have no more use for: fresh pages would be cleared first, which takes longer
 // than encoding. A few blocks, as a batch may be of several tables, of a limited size.
@@ -224,7 +255,7 @@ inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, in
     if (format == "tdD") return encode_numbers<int32_t>(column, array, valid, codes);
     if (format == "g") return encode_floats(array, valid, codes);
     if (format == "b") return encode_bools(array, valid, codes), true;
-    if (format == "u" || format == "z") return encode_strings(column, array, valid, codes);
+    if (format == "u" || format == "z") return ArrowStrings(column, array).encode(codes);
     return encode_decimals(array, valid, codes), true;
 }
 

@@ -3,6 +3,7 @@
 
 #include "arrow.hpp"
 #include "bind.hpp"
+#include "parallel_encoding.hpp"
 
 namespace ivme {
 
@@ -53,14 +54,19 @@ public:
 
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
 
-    // Finds the columns that are their own codes, and encodes the others, one behind the other.
-    bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes) const {
+    // Finds the columns that are their own codes, and encodes the others, one behind the other. More threads give the
+    // same codes.
+    bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
+                    unsigned threads = 1) const {
         size_t encoded = 0, rows = static_cast<size_t>(array.length);
         for (size_t c = 0; c < columns_.size(); ++c) {
             shared[c] = own_codes(columns_[c], *array.children[c]);
             encoded += !shared[c];
         }
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
+        if (threads > 1 && encoded > 1 && rows >= MANY_ROWS && allocation_budget < 0) {
+            return ParallelEncoding(columns_, array, shared, codes.data()).run(threads);
+        }
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
             if (shared[c]) continue;
@@ -94,6 +100,9 @@ public:
     }
 
 private:
+    // So many rows take longer than to wake a thread.
+    static constexpr size_t MANY_ROWS = 2000;
+
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;
 };

@@ -56,7 +56,62 @@ void bind_transaction(nb::module_& m) {
         .def("apply_all", &RowPath::apply_all)
         .def("set_balances", &RowPath::set_balances)
         .def("set_log", &RowPath::set_log)
+        .def("set_chain", &RowPath::set_chain)
         .def("set_light", &RowPath::set_light);
+    using Value = std::tuple<char, unsigned, unsigned, unsigned, int64_t, int64_t>;
+    nb::class_<ViewChain>(m, "ViewChain")
+        .def(nb::init<Kernel&>(), nb::keep_alive<1, 2>())
+        .def("add_view",
+             [](ViewChain& chain, unsigned width, std::vector<unsigned> places, bool hides, bool is_union,
+                std::vector<unsigned> numbers) {
+                 ChainView view;
+                 view.width = width;
+                 view.places = std::move(places);
+                 view.hides = hides;
+                 view.is_union = is_union;
+                 view.numbers = std::move(numbers);
+                 chain.views.push_back(std::move(view));
+                 return chain.views.size() - 1;
+             })
+        .def("set_groups",
+             [](ViewChain& chain, size_t number, const nb::object& kept, size_t reader,
+                const std::vector<Value>& values, std::vector<int64_t> nothing) {
+                 ChainView& view = chain.views.at(number);
+                 view.kept = &nb::cast<KeptRows&>(kept);
+                 chain.held.append(kept);
+                 view.reader = reader;
+                 for (const auto& [kind, place, words, present, most, factor] : values) {
+                     view.values.push_back({kind, place, words, present, most, factor});
+                 }
+                 view.nothing = std::move(nothing);
+             })
+        .def(
+            "set_readers",
+            [](ViewChain& chain, size_t number, const nb::object& path, size_t relation, nb::object prepare) {
+                auto& readers = nb::cast<RowPath&>(path);
+                readers.join(chain, relation, std::move(prepare));
+                chain.views.at(number).readers = &readers;
+                chain.is_split |= readers.has_balances();
+                chain.held.append(path);
+            },
+            nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())
+        .def("set_emits",
+             [](ViewChain& chain, size_t trigger, const std::vector<size_t>& views) {
+                 for (size_t view : views) chain.views.at(view);
+                 chain.emits[trigger] = views;
+             })
+        .def(
+            "add_branch",
+            [](ViewChain& chain, size_t relation, size_t view, const nb::object& program, const nb::object& prepare,
+               std::vector<unsigned> columns, int test, int factor) {
+                ChainExpressions found;
+                if (!program.is_none()) found = {&nb::cast<Expressions&>(program), prepare.ptr()};
+                chain.held.append(nb::make_tuple(program, prepare));
+                if (chain.views.at(view).width != columns.size()) throw std::invalid_argument("another width");
+                chain.branches[relation].push_back({view, found, std::move(columns), test, factor});
+            },
+            nb::arg("relation"), nb::arg("view"), nb::arg("program").none(), nb::arg("prepare").none(),
+            nb::arg("columns"), nb::arg("test"), nb::arg("factor"));
     nb::class_<LogEnd>(m, "LogEnd")
         .def(nb::init<nb::dict, nb::object, nb::set>())
         .def_rw("descriptor", &LogEnd::descriptor)

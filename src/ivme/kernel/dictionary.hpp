@@ -52,7 +52,7 @@ public:
     // Strings that lie one behind the other, as in Arrow: hashed by the block, so that the misses of a block overlap.
     template <class Offsets, class Valid>
     void encode_all(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
-        constexpr size_t MOST = 32;
+        constexpr size_t MOST = BLOCK_OF_STRINGS;
         uint32_t tags[MOST];
         auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
         for (size_t start = 0; start < n; start += MOST) {
@@ -63,6 +63,39 @@ public:
             }
             for (size_t i = 0; i < count; ++i) {
                 codes[start + i] = valid(start + i) ? encode(string(start + i), tags[i]) : NULL_CODE;
+            }
+        }
+    }
+
+    // `encode_all` in two halves. The first changes nothing, so that several threads may take a part each: the codes of
+    // strings that have one, and the hashes of all.
+    template <class Offsets, class Valid>
+    void find_all(const char* text, Offsets at, size_t first, size_t end, Valid valid, int64_t* codes,
+                  uint32_t* tags) const {
+        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
+        for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
+            size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
+            for (size_t i = start; i < stop; ++i) {
+                tags[i] = tag(string(i));
+                table_.prefetch(tags[i]);
+            }
+            for (size_t i = start; i < stop; ++i) {
+                uint32_t id = valid(i) ? look_up(string(i), tags[i]) : NIL;
+                codes[i] = !valid(i) ? NULL_CODE : id == NIL ? absent() : base_ + id;
+            }
+        }
+    }
+    // The second gives codes to the others, in their order.
+    template <class Offsets>
+    void enter_all(const char* text, Offsets at, size_t n, int64_t* codes, const uint32_t* tags) {
+        for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
+            size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
+            for (size_t i = start; i < stop; ++i) {
+                if (codes[i] == absent()) table_.prefetch(tags[i]);
+            }
+            for (size_t i = start; i < stop; ++i) {
+                if (codes[i] != absent()) continue;
+                codes[i] = encode({text + at[i], static_cast<size_t>(at[i + 1] - at[i])}, tags[i]);
             }
         }
     }
@@ -149,7 +182,11 @@ public:
 private:
     // In place of where a string starts: the code has none, and the rest is the next code of that kind.
     static constexpr uint64_t FREE = uint64_t{1} << 63;
+    static constexpr size_t BLOCK_OF_STRINGS = 32;
     static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
+
+    // What no string's code is.
+    int64_t absent() const { return base_ - 1; }
 
     int64_t encode(std::string_view text, uint32_t hashed) {
         uint32_t id = look_up(text, hashed);

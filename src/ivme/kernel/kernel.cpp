@@ -67,47 +67,67 @@ Input input_of(const std::vector<Codes>& columns, const Codes& weights) {
     return input;
 }
 
-nb::list run(Kernel& kernel, size_t id, const std::vector<std::pair<std::vector<Codes>, Codes>>& given) {
-    std::vector<Input> inputs;
+void check_jobs(const std::vector<Job>& jobs) {
+    for (const Job& job : jobs) check_inputs(*job.trigger, job.inputs);
+}
+
+using GivenInputs = std::vector<std::pair<std::vector<Codes>, Codes>>;
+
+// Triggers, each with its inputs; what each emits. If one is refused, `failed_run` says which.
+nb::list run_many(Kernel& kernel, const std::vector<std::pair<size_t, GivenInputs>>& runs) {
+    std::vector<std::vector<Input>> inputs;
     size_t rows = 0;
-    for (const auto& [columns, weights] : given) {
-        inputs.push_back(input_of(columns, weights));
-        rows += weights.size();
+    for (const auto& [id, given] : runs) {
+        inputs.emplace_back();
+        for (const auto& [columns, weights] : given) {
+            inputs.back().push_back(input_of(columns, weights));
+            rows += weights.size();
+        }
     }
-    std::vector<Emitted> emitted;
+    for (const auto& [id, given] : runs) {
+        auto is_same = [id = id](const auto& other) { return other.first == id; };
+        if (std::count_if(runs.begin(), runs.end(), is_same) > 1) throw std::invalid_argument("a trigger runs twice");
+    }
+    std::vector<std::vector<Emitted>> emitted(runs.size());
     {
         std::optional<nb::gil_scoped_release> release;
         if (rows > FEW_ROWS) release.emplace();
         auto lock = release ? kernel.writing() : write_lock(kernel);
-        Trigger& trigger = kernel.trigger(id);
-        check_inputs(trigger, inputs);
+        std::vector<Job> jobs;
+        for (size_t i = 0; i < runs.size(); ++i) jobs.push_back({&kernel.trigger(runs[i].first), std::move(inputs[i])});
+        check_jobs(jobs);
         auto strings = kernel.hold_dictionaries();
-        kernel.run(trigger, inputs, [&] { emitted = take_emitted(trigger); });
-        kernel.trim(trigger);
+        kernel.run(jobs, [&] {
+            for (size_t i = 0; i < jobs.size(); ++i) emitted[i] = take_emitted(*jobs[i].trigger);
+        });
+        for (const Job& job : jobs) kernel.trim(*job.trigger);
     }
-    return show(std::move(emitted));
+    nb::list shown;
+    for (auto& each : emitted) shown.append(show(std::move(each)));
+    return shown;
 }
+
+nb::object run(Kernel& kernel, size_t id, const GivenInputs& given) { return run_many(kernel, {{id, given}})[0]; }
 
 // A batch as a transaction of its own: each trigger with its one input. Few rows take less time than letting the GIL
 // go.
 void run_all(Kernel& kernel, const std::vector<std::tuple<size_t, std::vector<Codes>, Codes>>& runs) {
     constexpr size_t MANY = 16;
-    std::vector<std::pair<size_t, std::vector<Input>>> all;
+    std::vector<std::vector<Input>> inputs;
     size_t rows = 0;
     for (const auto& [id, columns, weights] : runs) {
-        all.push_back({id, {input_of(columns, weights)}});
+        inputs.push_back({input_of(columns, weights)});
         rows += weights.size();
     }
     auto work = [&] {
         auto strings = kernel.hold_dictionaries();
-        kernel.undoably([&] {
-            for (const auto& [id, inputs] : all) {
-                check_inputs(kernel.trigger(id), inputs);
-                kernel.machine.run(kernel.trigger(id), inputs, kernel.log());
-            }
-            kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
-        });
-        for (const auto& each : all) kernel.trim(kernel.trigger(each.first));
+        std::vector<Job> jobs;
+        for (size_t i = 0; i < runs.size(); ++i) {
+            jobs.push_back({&kernel.trigger(std::get<0>(runs[i])), std::move(inputs[i])});
+        }
+        check_jobs(jobs);
+        kernel.run(jobs, [&] { kernel.misfits([](size_t, const int64_t*) { throw Overflow(); }); });
+        for (const Job& job : jobs) kernel.trim(*job.trigger);
     };
     if (rows <= MANY) {
         auto lock = kernel.try_writing();
@@ -139,7 +159,8 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     auto strings = kernel.hold_dictionaries();
     std::vector<Emitted> emitted;
     bool emits = !trigger.emits.empty();
-    kernel.run(trigger, inputs, [&] {
+    kernel.undoably([&] {
+        kernel.machine.run(trigger, inputs, kernel.log());
         if (emits) emitted = take_emitted(trigger);
     });
     kernel.trim(trigger);
@@ -158,7 +179,7 @@ template <class Work>
 void end(Kernel& kernel, Work work) {
     auto attempt = [&](auto patience) { return kernel.try_ending(patience); };
     auto lock = lock_with_python(attempt, [&] { return kernel.ending(); });
-    if (kernel.log().rows() <= FEW_ROWS * 16) return work();
+    if (kernel.rows_changed() <= FEW_ROWS * 16) return work();
     lock.unlock();  // not to be held while waiting for the GIL
     nb::gil_scoped_release release;
     lock = kernel.ending();
@@ -318,6 +339,12 @@ NB_MODULE(_kernel, m) {
             nb::arg("exact"), nb::arg("answered") = false)
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
+        .def("run_many", &run_many)
+        .def_prop_rw(
+            "threads", [](Kernel& k) { return k.team().threads; },
+            [](Kernel& k, unsigned threads) { exclusively(k, [&] { k.team().threads = threads; }); })
+        .def_prop_ro("batches_shared", [](Kernel& k) { return look(k, [&] { return k.team().batches_shared; }); })
+        .def_prop_ro("failed_run", [](Kernel& k) { return look(k, [&] { return k.team().failed_run; }); })
         .def("run_one", &run_one)
         .def("run_all", &run_all)
         .def("begin",

@@ -17,6 +17,8 @@
 #include "lock.hpp"
 #include "machine.hpp"
 #include "old_maps.hpp"
+#include "schedule.hpp"
+#include "team.hpp"
 #include "undo.hpp"
 #include "union.hpp"
 
@@ -152,17 +154,22 @@ public:
     // All or nothing: on any failure, `finish` included, every map is as it was when the transaction began, and
     // the transaction is over.
     template <class Finish>
-    void run(Trigger& trigger, const std::vector<Input>& inputs, Finish finish) {
+    void run(const std::vector<Job>& jobs, Finish finish) {
         undoably([&] {
-            machine.run(trigger, inputs, log_);
+            run_jobs(jobs);
             finish();
         });
     }
+
+    // Triggers one after the other or, if they are over many rows, on several threads, to the same effect; within what
+    // can be undone.
+    void run_jobs(const std::vector<Job>& jobs) { team_.run(jobs, machine); }
 
     // Gives back what a large batch needed.
     void trim(Trigger& trigger) {
         for (Delta& delta : trigger.registers) delta.trim();
         machine.trim();
+        team_.trim();
     }
 
     // Gives back the buffers that batches left for the next ones.
@@ -173,6 +180,7 @@ public:
         }
         machine.release();
         log_.release();
+        team_.release();
     }
 
     void begin() {
@@ -181,12 +189,11 @@ public:
         owner_ = std::this_thread::get_id();
     }
     void commit() {
-        log_.commit();
-        free_floats();
+        commit_logs();
         close();
     }
     void roll_back() {
-        log_.roll_back();
+        UndoLog::roll_back(team_.logs());
         free_floats();
         close();
     }
@@ -194,12 +201,8 @@ public:
     // Visits the entries that the open transaction left with sums beyond their limits.
     template <class Visit>
     void misfits(Visit visit) const {
-        for (const Map* map : log_.touched()) {
-            map->misfits([&](const int64_t* row) {
-                auto is_it = [&](const auto& other) { return other.get() == map; };
-                auto place = std::find_if(maps_.begin(), maps_.end(), is_it);
-                if (place != maps_.end()) visit(static_cast<size_t>(place - maps_.begin()), row);
-            });
+        for (const UndoLog* log : team_.logs()) {
+            for (const Map* map : log->touched()) misfits_of(map, visit);
         }
     }
 
@@ -274,7 +277,7 @@ public:
     }
 
     size_t bytes() const {
-        size_t total = log_.bytes() + machine.bytes() + floats_.bytes() + old_.bytes();
+        size_t total = log_.bytes() + machine.bytes() + team_.bytes() + floats_.bytes() + old_.bytes();
         for (const auto& map : maps_) total += map ? map->bytes() : 0;
         for (const auto& heap : heaps_) total += heap ? heap->bytes() : 0;
         for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
@@ -311,9 +314,7 @@ public:
             roll_back();
             throw;
         }
-        if (in_transaction_) return;
-        log_.commit();
-        free_floats();
+        if (!in_transaction_) commit_logs();
     }
 
     // Frees the long floats that no map has, if there may be many. Deltas and the undo log are empty between
@@ -333,6 +334,13 @@ public:
         floats_.sweep(entries);
     }
     UndoLog& log() { return log_; }
+    Team& team() { return team_; }
+    // How many entries the open transaction has changed.
+    size_t rows_changed() const {
+        size_t total = 0;
+        for (const UndoLog* log : team_.logs()) total += log->rows();
+        return total;
+    }
 
     // Also for a transaction of another thread, whose end an exception may have kept it from.
     Writing ending() const { return Writing(mutex_); }
@@ -347,6 +355,20 @@ public:
     }
 
 private:
+    template <class Visit>
+    void misfits_of(const Map* map, Visit visit) const {
+        map->misfits([&](const int64_t* row) {
+            auto is_it = [&](const auto& other) { return other.get() == map; };
+            auto place = std::find_if(maps_.begin(), maps_.end(), is_it);
+            if (place != maps_.end()) visit(static_cast<size_t>(place - maps_.begin()), row);
+        });
+    }
+
+    void commit_logs() {
+        for (UndoLog* log : team_.logs()) log->commit();
+        free_floats();
+    }
+
     template <class Owned>
     static std::vector<size_t> numbers_of(const std::vector<Owned>& all) {
         std::vector<size_t> numbers;
@@ -403,7 +425,9 @@ private:
     std::vector<std::shared_ptr<Union>> readers_;
     std::vector<const Dictionary*> dictionaries_;
     OldMaps old_;
-    UndoLog log_{&old_};
+    UndoLog::Turns turns_ = 0;
+    UndoLog log_{&old_, &turns_};
+    Team team_{seed_, &log_, &old_, &turns_};
     mutable TurnLock mutex_;
     mutable std::condition_variable_any closed_;
     bool in_transaction_ = false;

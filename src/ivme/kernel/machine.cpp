@@ -103,24 +103,26 @@ bool passes(const LoadStep& step, const Input& input, size_t row) {
 
 void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log) {
     for (auto& overlay : trigger.overlays) overlay.built = false;
+    for (const Step& step : trigger.steps) run_step(trigger, step, inputs, log);
+}
+
+void Machine::run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log) {
     auto& registers = trigger.registers;
-    for (const Step& step : trigger.steps) {
-        std::visit(Overloaded{
-                       [&](const LoadStep& s) { load(s, inputs[s.input], registers[s.target]); },
-                       [&](const StoreStep& s) { store(s, inputs[s.input], log); },
-                       [&](const ScanStep& s) { scan(s, registers[s.target]); },
-                       [&](const JoinStep& s) { join(s, trigger); },
-                       [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
-                       [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },
-                       [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
-                       [&](const AddStep& s) {
-                           add(s, registers[s.origin], s.presence < 0 ? nullptr : &registers[s.presence], log);
-                       },
-                       [](const EmitStep&) {},
-                       [&](const WatchStep& s) { watch(s, registers[s.origin], log); },
+    std::visit(Overloaded{
+                   [&](const LoadStep& s) { load(s, inputs[s.input], registers[s.target]); },
+                   [&](const StoreStep& s) { store(s, inputs[s.input], log); },
+                   [&](const ScanStep& s) { scan(s, registers[s.target]); },
+                   [&](const JoinStep& s) { join(s, trigger); },
+                   [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
+                   [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },
+                   [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
+                   [&](const AddStep& s) {
+                       add(s, registers[s.origin], s.presence < 0 ? nullptr : &registers[s.presence], log);
                    },
-                   step);
-    }
+                   [](const EmitStep&) {},
+                   [&](const WatchStep& s) { watch(s, registers[s.origin], log); },
+               },
+               step);
 }
 
 void Machine::poll_interrupt() {

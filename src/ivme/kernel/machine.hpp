@@ -46,6 +46,8 @@ public:
 
     // Changes maps and logs how to undo it; on an exception the log holds what was done.
     void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log);
+    // One of its steps, if what that reads is there.
+    void run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log);
 
     // Takes the noted keys that still have to change sides, and forgets the others.
     NotedKeys take_noted(Partition& partition, UndoLog& log);

@@ -135,7 +135,9 @@ private:
             if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
             counted += entry.counts;
         }
-        if (generation != generation_ || !try_run(rows[0].path->kernel(), rows)) return false;
+        if (generation != generation_) return false;
+        auto run = [&] { return try_run(rows[0].path->kernel(), rows); };
+        if (!ViewChain::repeatedly(chain_of(rows), run)) return false;
         rows_left -= std::min(counted, rows_left);
         return true;
     }
@@ -143,14 +145,25 @@ private:
     static bool try_run(Kernel& kernel, std::vector<EncodedRow>& rows) {
         auto lock = write_lock(kernel);
         auto strings = kernel.hold_dictionaries();
+        ViewChain* chain = chain_of(rows);
+        if (chain) chain->begin();
         bool done = succeeds([&] {
             kernel.undoably([&] {
                 for (EncodedRow& row : rows) row.path->run(row.words, row.weight);
+                if (chain) chain->propagate(true);
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
             });
         });
+        if (done && chain) chain->commit();
         for (EncodedRow& row : rows) row.path->trim();
         return done;
+    }
+
+    // Tables that are read by views on views share one chain.
+    template <class Parts>
+    static ViewChain* chain_of(const Parts& parts) {
+        auto found = std::find_if(parts.begin(), parts.end(), [](const auto& part) { return part.path->chain(); });
+        return found == parts.end() ? nullptr : found->path->chain();
     }
 
     // False if a row is refused.
@@ -163,6 +176,8 @@ private:
         } catch (const BrokenCheck&) {
             return false;
         } catch (const LogFailed&) {
+            return false;
+        } catch (const Declined&) {
             return false;
         }
         return true;
@@ -207,14 +222,17 @@ private:
             auto& rows = nb::cast<EncodedRows&>(object);
             if (rows.generation != generation_) return false;
             const Entry& entry = entries_[rows.entry];
+            ViewChain* chain = entry.path->chain();
             if ((weight < 0 && !entry.deletes) || entry.path->has_balances()) return false;
+            if (chain && chain->is_split && rows.n > most_rows) return false;
             parts.push_back({entry.path, entry.kept, &rows, weight, {}});
         }
         for (size_t i = 0; i < parts.size(); ++i) {
             if (!parts[i].path->compute(given[i].first, *parts[i].rows)) return false;
         }
         Logged logged;
-        if (!logged.take(record, parts) || !try_run(parts, logged)) return false;
+        if (!logged.take(record, parts)) return false;
+        if (!ViewChain::repeatedly(chain_of(parts), [&] { return try_run(parts, logged); })) return false;
         if (logged.end) logged.end->committed();
         return true;
     }
@@ -229,14 +247,22 @@ private:
         if (logged.end) logged.end->frame(logged.record, logged.text, logged.durable);
         auto lock = kernel.writing();
         auto strings = kernel.hold_dictionaries();
+        ViewChain* chain = chain_of(parts);
+        if (chain) chain->begin();
         bool done = succeeds([&] {
             kernel.undoably([&] {
-                for (Part& part : parts) part.path->run(*part.rows, part.weights.data());
+                std::vector<Job> jobs;
+                for (Part& part : parts) part.path->add_jobs(*part.rows, part.weights.data(), jobs);
+                kernel.run_jobs(jobs);
+                for (Part& part : parts) part.path->collect(*part.rows, part.weights.data());
+                if (chain) chain->propagate(false);
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
                 if (logged.end) logged.append();
             });
         });
+        if (done && chain) chain->commit();
         for (Part& part : parts) part.path->trim();
+        if (chain) chain->trim();
         return done;
     }
 

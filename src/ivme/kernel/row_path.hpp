@@ -8,6 +8,7 @@
 #include "row_encoder.hpp"
 #include "row_json.hpp"
 #include "state_lock.hpp"
+#include "view_chain.hpp"
 
 namespace ivme {
 
@@ -56,7 +57,7 @@ struct RowRun {
 
 // The way of one row of a table: its codes, the expressions over them, and the triggers that it goes through, each with
 // the places of the codes that it wants.
-class RowPath {
+class RowPath : public RowTaker {
 public:
     // `compute` takes a row's codes where the expressions turn back, and returns all codes, or None.
     RowPath(Kernel& kernel, const nb::list& columns, const nb::object& expressions, nb::object compute,
@@ -122,6 +123,36 @@ public:
             held_.append(balance);
         }
     }
+    // From now on a chain takes what views emit further; here it is the relation of that number.
+    void set_chain(const nb::object& chain, size_t relation) {
+        join(nb::cast<ViewChain&>(chain), relation, prepare_);
+        chain_kept_ = chain;
+    }
+    // The same for one that the chain keeps; `prepare` as for `take_arrow`.
+    void join(ViewChain& chain, size_t relation, nb::object prepare) {
+        chain_ = &chain;
+        relation_ = relation;
+        prepare_ = std::move(prepare);
+    }
+    ViewChain* chain() const { return chain_; }
+    // Rows of a view, for those that are built on it.
+    void take(const ChangedRows& rows, bool has_gil) override {
+        Array<int64_t> outputs;
+        std::vector<const int64_t*> columns = rows.places();
+        chain_->compute({expressions_, prepare_.ptr()}, columns, rows.n(), outputs, has_gil);
+        for (size_t at = 0; at < outputs.size(); at += rows.n()) columns.push_back(outputs.data() + at);
+        run_places(columns, rows.n(), rows.weights.data(), has_gil);
+        for (Balance* balance : balances_) chain_->pass(balance, rows.n());
+    }
+    // Tells the chain what encoded rows brought about, once the triggers have run.
+    void collect(const EncodedRows& rows, const int64_t* weights) const {
+        if (!chain_) return;
+        for (const RowRun& run : runs_) chain_->collect(run.trigger, kernel_.trigger(run.trigger));
+        std::vector<const int64_t*> columns = rows.places();
+        columns.resize(encoder_.arity());
+        chain_->feed(relation_, columns, rows.n, weights, false);
+    }
+
     // Whether a view that rows may unbalance reads them.
     bool has_balances() const { return !balances_.empty(); }
 
@@ -156,7 +187,7 @@ public:
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
         nb::gil_scoped_release release;
-        if (!arrow_->encode_all(*array, rows.shared, rows.codes)) return false;
+        if (!arrow_->encode_all(*array, rows.shared, rows.codes, kernel_.team().threads)) return false;
         std::vector<const int64_t*> columns = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
@@ -169,23 +200,21 @@ public:
                (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
     }
 
-    // Takes encoded rows through the triggers, within what the kernel can undo. Without the GIL.
-    void run(const EncodedRows& rows, const int64_t* weights) {
+    // The triggers that encoded rows go through.
+    void add_jobs(const EncodedRows& rows, const int64_t* weights, std::vector<Job>& jobs) const {
         std::vector<const int64_t*> columns = rows.places();
-        inputs_[0].n = rows.n;
-        inputs_[0].weights = weights;
         for (const RowRun& run : runs_) {
             Trigger& trigger = kernel_.trigger(run.trigger);
-            inputs_[0].columns.clear();
-            for (unsigned place : run.places) inputs_[0].columns.push_back(columns[place]);
-            check_width(trigger);
-            kernel_.machine.run(trigger, inputs_, kernel_.log());
+            Input input{rows.n, {}, weights};
+            for (unsigned place : run.places) input.columns.push_back(columns[place]);
+            jobs.push_back({&trigger, {std::move(input)}});
+            check_width(trigger, jobs.back().inputs);
         }
     }
     // The same for codes of a row that `encode_row` gave. The GIL stays.
     void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight); }
     bool encode_row(nb::handle row, std::vector<int64_t>& words) { return encoded(row, words); }
-    void trim() {
+    void trim() override {
         for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
     }
     Kernel& kernel() { return kernel_; }
@@ -225,6 +254,10 @@ private:
     }
 
     bool try_run(const int64_t* columns, size_t n, const int64_t* weights) {
+        return ViewChain::repeatedly(chain_, [&] { return try_once(columns, n, weights); });
+    }
+
+    bool try_once(const int64_t* columns, size_t n, const int64_t* weights) {
         if (log_ && !log_->is_ready()) return false;
         if (log_) write_record(columns, n, weights);
         try {
@@ -239,6 +272,8 @@ private:
         } catch (const LogFailed&) {
             return false;
         } catch (const Unbalanced&) {
+            return false;
+        } catch (const Declined&) {
             return false;
         } catch (const BrokenCheck&) {
             return false;
@@ -269,23 +304,38 @@ private:
         auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
         uint64_t before = kernel_.machine.operations;
+        if (chain_) chain_->begin();
         kernel_.undoably([&] {
             run_within(columns, n, weights);
+            if (chain_) chain_->propagate(true);
             kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
             check();
         });
-        if (kernel_.machine.operations - before >= few_operations) trim();  // else nothing has grown much
+        if (chain_) chain_->commit();
+        if (kernel_.machine.operations - before < few_operations) return;  // nothing has grown much
+        trim();
+        if (chain_) chain_->trim();
     }
 
     void run_within(const int64_t* columns, size_t n, const int64_t* weights) {
+        places_.clear();
+        for (size_t i = 0; i < width(); ++i) places_.push_back(columns + i * n);
+        run_places(places_, n, weights, true);
+    }
+
+    void run_places(const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights, bool has_gil) {
         inputs_[0].n = n;
         inputs_[0].weights = weights;
         for (const RowRun& each : runs_) {
             const RowRun& run = *chosen(&each);
             Trigger& trigger = kernel_.trigger(run.trigger);
-            pick(run, trigger, columns, n);
+            pick(run, trigger, columns);
             kernel_.machine.run(trigger, inputs_, kernel_.log());
+            if (chain_) chain_->collect(run.trigger, trigger);
         }
+        if (!chain_) return;
+        auto own = static_cast<std::ptrdiff_t>(encoder_.arity());
+        chain_->feed(relation_, {columns.begin(), columns.begin() + own}, n, weights, has_gil);
     }
 
     // The run itself, or the one without heavy parts while these are empty.
@@ -297,15 +347,15 @@ private:
         return run->light.get();
     }
 
-    void pick(const RowRun& run, const Trigger& trigger, const int64_t* words, size_t n) {
+    void pick(const RowRun& run, const Trigger& trigger, const std::vector<const int64_t*>& given) {
         auto& columns = inputs_[0].columns;
         columns.clear();
-        for (unsigned place : run.places) columns.push_back(words + place * n);
-        check_width(trigger);
+        for (unsigned place : run.places) columns.push_back(given[place]);
+        check_width(trigger, inputs_);
     }
 
-    void check_width(const Trigger& trigger) const {
-        if (trigger.input_widths.size() != 1 || inputs_[0].columns.size() < trigger.input_widths[0]) {
+    static void check_width(const Trigger& trigger, const std::vector<Input>& inputs) {
+        if (trigger.input_widths.size() != 1 || inputs[0].columns.size() < trigger.input_widths[0]) {
             throw std::invalid_argument("an input lacks columns");
         }
     }
@@ -323,6 +373,10 @@ private:
     std::vector<RowRun> runs_;
     std::vector<Balance*> balances_;
     nb::list held_;
+    ViewChain* chain_ = nullptr;
+    nb::object chain_kept_;
+    size_t relation_ = 0;
+    std::vector<const int64_t*> places_;
     std::vector<Input> inputs_{1};
 };
 

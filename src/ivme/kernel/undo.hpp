@@ -1,8 +1,12 @@
 // The undo log of a transaction: for each changed entry its codes and old payload, so that going back restores
 // exactly what was there, floats included. It needs no delta and, while the maps are `undoing`, no memory.
+//
+// Each thread of a transaction writes a log of its own. What they did to one map was done one after the other, and is
+// numbered, so that it is undone in that order, backwards.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "array.hpp"
@@ -14,8 +18,11 @@ namespace ivme {
 
 class UndoLog {
 public:
-    // With `old`, maps are left to the readers that are open on them before they change.
-    explicit UndoLog(OldMaps* old = nullptr) : old_(old) {}
+    using Turns = std::atomic<int64_t>;
+
+    // With `old`, maps are left to the readers that are open on them before they change. Logs of one transaction share
+    // their turns.
+    explicit UndoLog(OldMaps* old = nullptr, Turns* turns = nullptr) : old_(old), turns_(turns) {}
 
     size_t bytes() const { return words_.bytes(); }
 
@@ -30,7 +37,7 @@ public:
     // Where the next rows of this map go; `close` says how many came, and the map by its place in `touched`.
     void open(Map* map, size_t rows) {
         if (old_) old_->leave(*map);
-        words_.reserve(words_.size() + rows * (map->arity() + map->layout().words) + 2);
+        words_.reserve(words_.size() + rows * (map->arity() + map->layout().words) + TRAILER);
         if (std::find(touched_.begin(), touched_.end(), map) == touched_.end()) touched_.push_back(map);
     }
     int64_t* next() { return words_.data() + words_.size(); }
@@ -38,6 +45,7 @@ public:
     size_t rows() const { return rows_; }
     void close(Map* map, size_t rows) {
         rows_ += rows;
+        words_.push(turns_ ? turns_->fetch_add(1) : 0);
         words_.push(std::find(touched_.begin(), touched_.end(), map) - touched_.begin());
         words_.push(static_cast<int64_t>(rows));
     }
@@ -51,26 +59,27 @@ public:
         reset();
     }
 
-    void roll_back() {
-        for (Heap* heap : heaps_) heap->roll_back();
-        for (Map* map : touched_) map->undoing(true);
-        size_t end = words_.size();
-        while (end) {
-            size_t rows = static_cast<size_t>(words_[end - 1]);
-            Map* map = touched_[static_cast<size_t>(words_[end - 2])];
-            end -= 2;
-            size_t width = map->arity() + map->layout().words;
-            for (; rows; --rows) {
-                end -= width;
-                map->restore(words_.data() + end, words_.data() + end + map->arity());
+    // Undoes what some logs say.
+    template <class Logs>
+    static void roll_back(const Logs& logs) {
+        for (UndoLog* log : logs) {
+            for (Heap* heap : log->heaps_) heap->roll_back();
+            for (Map* map : log->touched_) map->undoing(true);
+        }
+        auto last = [](const UndoLog* a, const UndoLog* b) { return a->last_turn() < b->last_turn(); };
+        for (;;) {
+            UndoLog* log = *std::max_element(logs.begin(), logs.end(), last);
+            if (!log->words_.size()) break;
+            log->undo_last();
+        }
+        for (UndoLog* log : logs) {
+            for (Map* map : log->touched_) {
+                map->undoing(false);
+                map->commit();
+                ++map->version;
             }
+            log->reset();
         }
-        for (Map* map : touched_) {
-            map->undoing(false);
-            map->commit();
-            ++map->version;
-        }
-        reset();
     }
 
     // Gives up its buffer, between two transactions.
@@ -79,6 +88,23 @@ public:
     }
 
 private:
+    static constexpr size_t TRAILER = 3;  // behind rows of a map: their turn, their map and their number
+
+    int64_t last_turn() const { return words_.size() ? words_[words_.size() - TRAILER] : -1; }
+
+    void undo_last() {
+        size_t end = words_.size();
+        size_t rows = static_cast<size_t>(words_[end - 1]);
+        Map* map = touched_[static_cast<size_t>(words_[end - 2])];
+        end -= TRAILER;
+        size_t width = map->arity() + map->layout().words;
+        for (; rows; --rows) {
+            end -= width;
+            map->restore(words_.data() + end, words_.data() + end + map->arity());
+        }
+        words_.resize(end);
+    }
+
     void reset() {
         words_.trim(size_t{1} << 18);
         rows_ = 0;
@@ -87,6 +113,7 @@ private:
     }
 
     OldMaps* old_;
+    Turns* turns_;
     Array<int64_t> words_;
     size_t rows_ = 0;  // entries that were changed
     std::vector<Map*> touched_;

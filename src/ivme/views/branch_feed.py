@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
+from ivme.engine.expression.computed import computed_columns
+from ivme.engine.expression.feed_column import FeedColumn
 from ivme.engine.ingest.feed import Feed
-from ivme.engine.ingest.row_batch import Inputs, RowBatch
+from ivme.engine.ingest.row_batch import Inputs, RowBatch, plain_position
 from ivme.engine.read.recompute import tuples_of
 from ivme.engine.runtime.catalog import Catalog
+from ivme.engine.runtime.native_path import NativeBranch, feed_places
 from ivme.engine.runtime.reader import Reader
 from ivme.errors import DataError
 from ivme.query.expression import evaluate
@@ -24,6 +27,7 @@ Part = tuple[list[Codes], Codes]
 
 @dataclass(frozen=True, slots=True)
 class _Feed:
+    wanted: tuple[FeedColumn, ...]
     inputs: Inputs
     columns: tuple[int, ...]
     test: int | None
@@ -55,6 +59,20 @@ class BranchFeed:
             return [columns[place] for place in feed.columns], weights
         return [columns[place][kept] for place in feed.columns], weights[kept]
 
+    def native(self) -> NativeBranch:
+        """The same for the kernel."""
+        feed = self._current()
+        assert self._table is not None
+        table = self._table
+        computed = [column for column in feed.wanted if plain_position(column, table) is None]
+        compute = computed_columns(table, computed, self._catalog.domains) if computed else None
+        places = feed_places(feed.wanted, table)
+
+        def place(number: int | None) -> int:
+            return -1 if number is None else places[feed.wanted[number]]
+
+        return NativeBranch(compute, [place(number) for number in feed.columns], place(feed.test), place(feed.weight))
+
     def _current(self) -> _Feed:
         """Found anew when the relation has other columns."""
         assert self._branch.relation is not None
@@ -71,7 +89,7 @@ def _feed(branch: Branch, table: Table, catalog: Catalog, owner: str) -> _Feed:
     weight = None if branch.weight is None else feed.column(branch.weight, "int", branch.where)
     kind = "table" if branch.relation in catalog.tables else "view"
     inputs = Inputs(table, catalog.domains, [("union", feed)], lambda _: owner, kind)
-    return _Feed(inputs, columns, test, weight)
+    return _Feed(tuple(feed.columns), inputs, columns, test, weight)
 
 
 def times(weights: Codes, counts: Codes, name: str) -> Codes:

@@ -12,6 +12,7 @@ from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.external_view import ExternalView
+from ivme.engine.runtime.native_path import NativeBranch
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
@@ -63,6 +64,9 @@ class UnionView(ExternalView):
     def changed(self, layout: Layout) -> RowBatch:
         parts, self._parts = self._parts, []
         return joined_parts(layout, parts)
+
+    def native_branches(self) -> dict[str, list[NativeBranch]]:
+        return {relation: [feed.native() for feed in feeds] for relation, feeds in self._feeds.items()}
 
     def _mapped(self, relation: str, rows: RowBatch) -> Iterator[Part]:
         for feed in self._feeds[relation]:

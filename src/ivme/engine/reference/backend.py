@@ -60,6 +60,7 @@ class PureBackend:
         self._tables: set[str] = set()  # storing a row counts as one operation
         self._swept: dict[str, int] = {}
         self._changes: Counter[str] = Counter()
+        self.failed_run = 0
 
     def limit(self, name: str, limits: Sequence[str]) -> list[tuple[int, ...]]:
         self._limits[name] = limits
@@ -159,6 +160,15 @@ class PureBackend:
 
     def census(self, name: str, threshold: int) -> tuple[list[Codes], list[Codes]]:
         return by_column(self.kernel.census(name, threshold), self.kernel.partitions[name].arity)
+
+    def set_threads(self, threads: int) -> None:
+        """Plain Python runs on one."""
+
+    def run_many(self, runs: Sequence[tuple[str, Inputs]]) -> list[list[EmittedDelta]]:
+        emitted = []
+        for self.failed_run, (name, inputs) in enumerate(runs):
+            emitted.append(self.run(name, inputs))
+        return emitted
 
     def run(self, name: str, inputs: Inputs) -> list[EmittedDelta]:
         steps, loads, slots = self._triggers[name]

@@ -98,7 +98,7 @@ class BuildBeside:
         assert isinstance(live.backend, NativeBackend)
         self._live, self._name, self._typed, self._plan = live, name, typed, plan
         self._kernel = live.backend
-        self._backend = NativeBackend()
+        self._backend = NativeBackend(threads=live.backend.kernel.threads)
         self._noted: deque[Changes] = deque()
         relations = dict.fromkeys(atom.relation for atom in typed.query.atoms)
         self._tables = {relation: _TableThen(live.backend, live.tables[relation]) for relation in relations}

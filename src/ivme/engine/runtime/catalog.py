@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ivme.engine.runtime.participant import MaintainedView
     from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.single_row import SingleRowPath
+    from ivme.engine.runtime.view_chain import Chain
     from ivme.engine.runtime.view_state import TableState, ViewState
     from ivme.query.model import Table
 
@@ -64,6 +65,7 @@ class Catalog:
         self._inputs: dict[str, Inputs] = {}
         self._read_columns: dict[str, set[str]] = {}
         self._plain: dict[str, bool] = {}
+        self.chain: Chain | None = None
         self.single_rows: dict[str, SingleRowPath | None] = {}
         self.row_gate: RowGate | None = None
         if isinstance(backend, NativeBackend):
@@ -138,6 +140,7 @@ class Catalog:
         self._inputs.clear()
         self._read_columns.clear()
         self._plain.clear()
+        self.chain = None
         self.single_rows.clear()
         if self.row_gate is not None:
             self.row_gate.forget()

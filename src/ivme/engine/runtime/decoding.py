@@ -17,7 +17,7 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.codes.nested_values import arrow_array, python_values
-from ivme.engine.runtime.finishing import finished
+from ivme.engine.runtime.finishing import NativeValue, finished, native_value
 from ivme.engine.runtime.group_values import listed_values
 from ivme.plan.ir.program import Enumeration, is_listed
 from ivme.query.aggregates import reads_exactly, slots_of
@@ -184,6 +184,30 @@ class RowDecoder:
             argument_type(source, self._typed.types),
             type_,
         )
+
+    def native_values(self, columns: Sequence[int], slots: Sequence[str]) -> list[NativeValue] | None:
+        """How the kernel finishes aggregates of a view without parameters; None if it does not finish them all.
+
+        The slots are the kinds of the sums in a payload.
+        """
+        found = [self._native_value(number, slots) for number in columns]
+        return None if self._exact or None in found else [value for value in found if value is not None]
+
+    def _native_value(self, number: int, slots: Sequence[str]) -> NativeValue | None:
+        source = self._heads[number].source
+        assert isinstance(source, Aggregate)
+        variable, reads = source.variable, source.reads
+        if variable is None:
+            return "c", 0, 0, 0, 0, 0
+        if source.definition.fold is not None or is_listed(reads):
+            return None
+        if (reads, variable) in self._extremes:
+            return "x", self._extremes[reads, variable], 0, 0, 0, 0
+        if source.definition.is_ordered:
+            return None
+        present, *sums = [self._slots[slot] for slot in slots_of(source)]
+        summed, type_ = argument_type(source, self._typed.types), self._shown[number].type
+        return native_value(source.definition, present, sums, slots, summed, type_)
 
     def _array(self, number: int, block: Block, inputs: Mapping[str, Any]) -> pa.Array:
         source, domain = self._heads[number].source, self._shown[number]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ivme.engine.codes.dictionary import Codes
     from ivme.engine.ingest.row_batch import Layout, RowBatch
     from ivme.engine.runtime.following import Change
+    from ivme.engine.runtime.native_path import NativeBranch
     from ivme.engine.runtime.reader import Reader
     from ivme.engine.runtime.view_state import ViewState
 
@@ -68,6 +69,10 @@ class ExternalView(SharedViews):
     @abstractmethod
     def verify(self, reader: Reader, state: ViewState) -> None:
         """Computes the view from its relation in another way; VerificationError at the first difference."""
+
+    def native_branches(self) -> dict[str, list[NativeBranch]] | None:
+        """How the kernel passes on what it has of each relation, if it stores nothing; None if only Python can."""
+        return None
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         return self.request_many(point_reader(view), columns)

@@ -24,6 +24,9 @@ try:
 except ImportError:
     kernel = None  # type: ignore[assignment]
 
+NativeValue = tuple[str, int, int, int, int, int]
+"""How the kernel finishes an aggregate: `ChainValue` in kernel/view_chain.hpp."""
+
 _MOST_DIGITS = 15
 """By so many digits a mean may be finer than its values."""
 
@@ -45,6 +48,34 @@ def finished(
     if summed.kind == "float":
         return kernel.float_codes(sums[0], present, function.kernel == "mean") if len(sums) == 1 else None
     return _FINISHED[function.kernel](sums, present, summed, shown)
+
+
+def native_value(
+    function: AggregateFunction, present: int, sums: Sequence[int], slots: Sequence[str], summed: Type, shown: Type
+) -> NativeValue | None:
+    """How `_kernel.ViewChain` finishes an aggregate, given the numbers of its slots; None if it does not."""
+    starts = [1 + sum(map(_words, slots[:number])) for number in range(len(slots))]
+    if function.kernel == "count":
+        return "n", 0, 0, starts[present], 0, 0
+    if function.kernel not in ("sum", "mean") or len(sums) != 1 or slots[sums[0]].startswith("joint"):
+        return None
+    place, words = starts[sums[0]], _words(slots[sums[0]])
+    if summed.kind == "float":
+        return "g" if function.kernel == "mean" else "f", place, words, starts[present], 0, 0
+    if function.kernel == "sum":
+        return "s", place, words, starts[present], INT_LIMIT if shown.kind == "int" else LARGE_DECIMALS - 1, 0
+    if shown.kind != "decimal":
+        return "m", place, words, starts[present], 0, 0
+    finer = (shown.scale or 0) - (summed.scale or 0)
+    if not 0 <= finer <= _MOST_DIGITS:
+        return None
+    return "d", place, words, starts[present], LARGE_DECIMALS - 1, 10**finer
+
+
+def _words(slot: str) -> int:
+    """How many words a slot has in the kernel's payloads."""
+    kind = slot.removeprefix("joint ")
+    return 1 if kind == "i64" or slot == "joint f64" else 2 if kind.endswith("128") else 3
 
 
 def _sum(sums: Sequence[Any], present: Codes, _: Type, shown: Type) -> Codes | None:

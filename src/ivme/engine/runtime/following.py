@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ivme.query.model import Aggregate
 
 if TYPE_CHECKING:
     from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
+    from ivme.engine.runtime.finishing import NativeValue
     from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.view_state import ViewState
 
@@ -30,6 +31,17 @@ Change = tuple[RowBatch | None, Act | None]
 
 _ONE = np.zeros(1, np.int64)
 """The number of the only group of a global aggregate."""
+
+
+class ChainedView(NamedTuple):
+    """How the kernel tells the change of a view from what is emitted: `ChainView` in kernel/view_chain.hpp."""
+
+    width: int
+    places: Sequence[int]
+    hides: bool
+    kept: KeptRows | None = None
+    values: Sequence[NativeValue] = ()
+    nothing: Sequence[int] = ()
 
 
 class Followed:
@@ -51,6 +63,13 @@ class Followed:
             now = self._counts_now(columns, len(counts))
             columns, counts = _there(columns, (now != 0).astype(np.int64) - (now != counts))
         return self._shown([columns[place] for place in self._places], counts), None
+
+    def chained(self) -> ChainedView | None:
+        """How the kernel tells the change; None if only Python can."""
+        query = self._state.typed.query
+        if query.distinct or query.input or not query.free:
+            return None
+        return ChainedView(len(query.free), self._places, self._hides)
 
     def memory_bytes(self) -> int:
         """What it keeps beside the view's maps."""
@@ -83,6 +102,14 @@ class FollowedGroups(Followed):
             for i, column in enumerate(query.head)
         ]
         self._hides = not set(self._places).issuperset(range(len(query.output)))
+
+    def chained(self) -> ChainedView | None:
+        query, group = self._state.typed.query, self._state.group
+        values = self._state.finisher.native_values(self._values, group.slots)
+        if values is None or query.input or group.enumerations[self._state.name].inputs:
+            return None
+        nothing = [int(column[0]) for column in self._nothing()] if self._is_global() else []
+        return ChainedView(len(query.output), self._places, self._hides, self._kept, values, nothing)
 
     def __len__(self) -> int:
         return len(self._kept)

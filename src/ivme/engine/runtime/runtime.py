@@ -28,6 +28,7 @@ from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.journal import Journal, taken_durably
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
 from ivme.engine.runtime.net_changes import net_changes
+from ivme.engine.runtime.participant import MaintainedView
 from ivme.engine.runtime.plain_batch import try_apply_plain
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
@@ -35,14 +36,15 @@ from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, SingleRowPath, new_path, open_gate
 from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
 from ivme.engine.runtime.triggers import CountError, Triggers
+from ivme.engine.runtime.view_chain import open_chained
 from ivme.errors import MemoryLimitError
 from ivme.query.functions.running import refuse_within_functions
 
 Observer = Callable[[Mapping[str, int], float], None]
 """Is told the rows of each batch that has been applied, and the seconds that it took."""
 
-Apply = Callable[[str, RowBatch], None]
-"""Applies the changed rows of a relation."""
+Apply = Callable[[Mapping[str, RowBatch]], None]
+"""Applies the changed rows of relations."""
 
 Decide = Callable[[Mapping[str, Delta]], bool]
 """Whether a batch that has been applied is kept. It is given the changes of the views that somebody follows."""
@@ -107,8 +109,7 @@ class Runtime:
         """
 
         def run(_: Triggers, apply: Apply) -> None:
-            for name, changed in batch.items():
-                apply(name, changed)
+            apply(batch)
 
         def run_deletes_first(_: Triggers, apply: Apply) -> None:
             """In this order no state on the way has a larger count than the batch begins or ends with."""
@@ -117,7 +118,7 @@ class Runtime:
                 for name, changed in net.items():
                     rows = np.flatnonzero(np.sign(changed.weights) == sign)
                     if len(rows):
-                        apply(name, changed.kept(rows, changed.weights[rows]))
+                        apply({name: changed.kept(rows, changed.weights[rows])})
 
         def record(changes: Mapping[str, Change]) -> None:
             if decide is not None and not decide(deltas(changes)):
@@ -144,15 +145,13 @@ class Runtime:
             except MemoryLimitError:
                 leave_no_trace(self.catalog)
                 raise
-            if self.catalog.journal is not None:
-                self._open_paths(batch)
+            self._open_paths(batch)
             self.reclaim_after_rows(sum(len(changed.weights) for changed in batch.values()))
 
     def _open_paths(self, tables: Collection[str]) -> None:
         """The kernel takes short lists and record batches of these tables from now on, where it may."""
         for name in tables:
-            if self.catalog.is_plain(name):
-                self.single_row_path(name)
+            self.single_row_path(name)
 
     def load(self, changes: Mapping[str, tuple[pa.Table, Codes]]) -> None:
         """Takes changes that were made before, in one batch: negative multiplicities of ring mode may be among them."""
@@ -181,14 +180,15 @@ class Runtime:
         catalog = self.catalog
         catalog.let_reads_finish(relations)
         triggers, participants = Triggers(catalog), list(catalog.participants.values())
-        parts = [triggers, *participants]
+        parts: list[Triggers | MaintainedView] = [triggers, *participants]
         undo = [] if catalog.journal is None else [partial(catalog.journal.roll_back, catalog.journal.mark())]
 
-        def apply(relation: str, rows: RowBatch) -> None:
-            triggers.apply(relation, rows)
-            for participant in participants:
-                if relation in participant.relations:
-                    participant.apply(relation, rows)
+        def apply(changed: Mapping[str, RowBatch]) -> None:
+            triggers.apply(changed)
+            for relation, rows in changed.items():
+                for participant in participants:
+                    if relation in participant.relations:
+                        participant.apply(relation, rows)
 
         outer = self.lock.pending if is_open and isinstance(self.lock.pending, CatalogChange) else None
         with Transaction(self.lock, [*parts, Undo(undo)], outer=outer) as transaction:
@@ -251,7 +251,7 @@ class Runtime:
         path = self.single_row_path(view) if len(changed.weights) <= few else None
         rows = [] if path is None else path.completed(changed)
         if path is None or rows is None:
-            apply(view, changed)
+            apply({view: changed})
             return
         for row, weight in zip(rows, changed.weights.tolist(), strict=True):
             path.run(row, weight, triggers.emitted)
@@ -263,6 +263,7 @@ class Runtime:
             self.installation.follow(view)
             check_memory(self.catalog)
             self.catalog.queues[view] = [*self.catalog.queues.get(view, []), queue]
+            self.catalog.forget_inputs()
 
     def unsubscribe(self, view: str, queue: deque[Delta]) -> None:
         catalog = self.catalog
@@ -374,6 +375,8 @@ class Runtime:
             paths[relation] = path
         if path is not None:
             open_gate(self.catalog, relation, path)
+        if path is None or path.native is None:
+            open_chained(self.catalog, relation)
         return path
 
     def _path_of_table(self, name: str, weight: int) -> SingleRowPath | None:

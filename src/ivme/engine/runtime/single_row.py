@@ -18,13 +18,12 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ivme.engine.backend import EmittedDelta
-from ivme.engine.expression.computed import ComputedColumns, computed_columns
-from ivme.engine.expression.feed_column import FeedColumn
-from ivme.engine.ingest.row_batch import Layout, RowBatch, plain_position
+from ivme.engine.expression.computed import ComputedColumns
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.ingest.row_check import RowCheck, row_check
-from ivme.engine.ingest.row_columns import row_columns
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
+from ivme.engine.runtime.native_path import native_path, set_parts
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
 from ivme.query.model import Table
@@ -130,32 +129,16 @@ def single_row(
     row in the end; if one has, the batch path raises the error.
     """
     lock, table, layout = catalog.lock, catalog.relation(name), catalog.layout(name)
-    feeds, rebalanced = catalog.feeds(name), catalog.rebalanced(name)
+    rebalanced = catalog.rebalanced(name)
     checks = [check for view in views for check in view.checks]
     followed = any(view.followers for view in views)
-    wanted = list(dict.fromkeys(column for _, feed in feeds for column in feed.columns))
-    computed = [column for column in wanted if plain_position(column, table) is None]
-    compute = computed_columns(table, computed, catalog.domains) if computed else None
-    places = _places(wanted, table)
-    width = max([len(table.columns), *(place + 1 for place in places.values())])
-    picks = [[places[column] for column in feed.columns] for _, feed in feeds]
-    numbers = [backend.number(name) for name, _ in feeds]
-    runs = [(number, _picker(pick, width)) for number, pick in zip(numbers, picks, strict=True)]
-    native = backend.row_path(
-        row_columns(table, layout.domains),
-        None if compute is None else getattr(compute, "program", None),
-        None if compute is None else _computed(compute),
-        list(zip(numbers, picks, strict=True)),
-    )
-    for group in rebalanced:
-        light = group.light_trigger(name)
-        if light is not None and all(column in places for column in light.feed.columns):
-            place = [trigger for trigger, _ in feeds].index(group.trigger(name))
-            picked = [places[column] for column in light.feed.columns]
-            native.set_light(place, backend.number(light.name), picked, backend.map_numbers(light.empty))
+    way = native_path(backend, catalog, name)
+    native, compute, width = way.path, way.compute, way.width
+    runs = [(number, _picker(pick, width)) for number, pick in zip(way.numbers, way.picks, strict=True)]
+    is_balanced = set_parts(backend, catalog, name, way)
     refused = (backend.broken_check, backend.overflow, _FailureError)
     run_one = backend.run_one
-    emits = [backend.emits(name) for name, _ in feeds]
+    emits = [backend.emits(trigger) for trigger in way.triggers]
 
     def run(codes: Codes, weight: int, emitted: Emitted) -> None:
         for (trigger, pick), emit in zip(runs, emits, strict=True):
@@ -196,10 +179,7 @@ def single_row(
             return False
         return True
 
-    balances = [None if group.rebalancer is None else group.rebalancer.native() for group in rebalanced]
-    known = [balance for balance in balances if balance is not None]
-    native.set_balances(known)
-    is_plain = len(known) == len(rebalanced) and not (checks or followed)
+    is_plain = is_balanced and not (checks or followed)
     if log is not None:
         is_plain = is_plain and log.end is not None and native.set_log(log.end, name, json.dumps(name))
     coded = followed or not all(domain.orders_by_code for domain in layout.domains) or width > len(table.columns)
@@ -231,17 +211,6 @@ def _take_arrow(native: NativeRowPath, layout: Layout, table: Table, compute: Co
     native.take_arrow(layout.encoder, list(table.key_positions), getattr(compute, "prepare", None))
 
 
-def _places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
-    """Where each column of the feeds is among a row's codes; those that are computed come behind the row's own."""
-    places: dict[FeedColumn, int] = {}
-    computed = len(table.columns)
-    for column in wanted:
-        position = plain_position(column, table)
-        places[column] = computed if position is None else position
-        computed += position is None
-    return places
-
-
 def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
     """Takes the codes that a trigger wants; None if it wants all."""
     if places == list(range(width)):
@@ -249,18 +218,6 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
     if len(places) > 1:
         return itemgetter(*places)
     return lambda codes: tuple([codes[place] for place in places])
-
-
-def _computed(compute: ComputedColumns) -> Callable[[Codes], Codes | None]:
-    """All codes of a row; None where an expression has no value."""
-
-    def computed(codes: Codes) -> Codes | None:
-        try:
-            return compute.row(codes)
-        except DataError:
-            return None
-
-    return computed
 
 
 def _checked(check: RowCheck, key: Sequence[int], row: Any) -> Row | None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ivme.engine.backend import Codes, EmittedDelta
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.single_row import Emitted
 from ivme.engine.runtime.view_state import TableState
 from ivme.errors import DataError
 
+if TYPE_CHECKING:
+    from ivme.engine.runtime.shared_views import SharedViews
+
 
 class CountError(DataError):
     """A count that does not fit, in the batch's last state or in one on the way to it."""
+
+
+class _Run(NamedTuple):
+    """A trigger, and what it takes of a relation's changed rows."""
+
+    relation: str
+    trigger: str
+    columns: Sequence[Codes]
+    weights: Codes
 
 
 class Triggers:
@@ -31,23 +47,44 @@ class Triggers:
     def begin(self) -> None:
         self._backend.begin()
 
-    def apply(self, relation: str, rows: RowBatch) -> None:
-        """Runs the triggers of a relation."""
-        groups = {group.trigger(relation): group for group in self._rebalanced if group.reads(relation)}
-        for trigger, columns in self._catalog.inputs(relation).of(rows):
-            try:
-                if trigger in groups:
-                    deltas = groups[trigger].run(relation, columns, rows.weights)
-                else:
-                    deltas = self._backend.run(trigger, {relation: (columns, rows.weights)})
-            except self._backend.broken_check as error:
-                raise _broken(self._catalog.tables[relation], error) from None
-            except self._backend.overflow as error:
-                raise CountError(
-                    f"{self._counted(relation, trigger)} does not fit 64 bits; nothing was changed"
-                ) from error
-            for delta in deltas:
-                self.emitted.setdefault(delta.view, []).append(delta)
+    def apply(self, changed: Mapping[str, RowBatch]) -> None:
+        """Runs the triggers of relations, those of views with parts at the end."""
+        together: list[_Run] = []
+        for relation, rows in changed.items():
+            for trigger, columns in self._catalog.inputs(relation).of(rows):
+                together.append(_Run(relation, trigger, columns, rows.weights))
+        groups = {group.trigger(relation): group for group in self._rebalanced for relation in changed}
+        self._run_together([run for run in together if run.trigger not in groups])
+        for run in together:
+            if run.trigger in groups:
+                self._run_in_pieces(run, groups[run.trigger])
+
+    def _run_together(self, runs: list[_Run]) -> None:
+        if not runs:
+            return
+        try:
+            emitted = self._backend.run_many(
+                [(run.trigger, {run.relation: (run.columns, run.weights)}) for run in runs]
+            )
+        except (self._backend.broken_check, self._backend.overflow) as error:
+            raise self._refusal(runs[self._backend.failed_run], error) from None
+        for deltas in emitted:
+            self._collect(deltas)
+
+    def _run_in_pieces(self, run: _Run, group: SharedViews) -> None:
+        try:
+            self._collect(group.run(run.relation, run.columns, run.weights))
+        except (self._backend.broken_check, self._backend.overflow) as error:
+            raise self._refusal(run, error) from None
+
+    def _collect(self, deltas: list[EmittedDelta]) -> None:
+        for delta in deltas:
+            self.emitted.setdefault(delta.view, []).append(delta)
+
+    def _refusal(self, run: _Run, error: Exception) -> DataError:
+        if isinstance(error, self._backend.broken_check):
+            return _broken(self._catalog.tables[run.relation], error)
+        return CountError(f"{self._counted(run.relation, run.trigger)} does not fit 64 bits; nothing was changed")
 
     def prepare(self) -> None:
         self._catalog.check_sums()

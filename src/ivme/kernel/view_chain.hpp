@@ -1,0 +1,370 @@
+// The views between a table and those that are shown: how the change of each is told, and passed on to the views that
+// are built on it, all within the transaction that changes the table.
+//
+// What the kernel cannot do is declined, and the transaction rolled back: Python then does all of it.
+#pragma once
+
+#include <unordered_map>
+
+#include "balance.hpp"
+#include "bound_expressions.hpp"
+#include "finishing.hpp"
+#include "kept_rows.hpp"
+
+namespace ivme {
+
+// Thrown where Python has to do what was begun.
+struct Declined : std::exception {};
+
+// Rows that changed, by column, with their weights.
+struct ChangedRows {
+    std::vector<std::vector<int64_t>> columns;
+    std::vector<int64_t> weights;
+
+    size_t n() const { return weights.size(); }
+    void clear(size_t width) {
+        columns.resize(width);
+        for (auto& column : columns) column.clear();
+        weights.clear();
+    }
+    std::vector<const int64_t*> places() const {
+        std::vector<const int64_t*> found;
+        for (const auto& column : columns) found.push_back(column.data());
+        return found;
+    }
+};
+
+// Expressions over rows, if there are any, and what fills in what they lack over some columns: `prepare` says whether
+// they turn back no more.
+struct ChainExpressions {
+    Expressions* program = nullptr;
+    PyObject* prepare = nullptr;
+};
+
+// A branch of a union over a relation: the expressions that it computes, and where its columns, its test and its factor
+// are among the codes of a row and those of the expressions; none if negative.
+struct ChainBranch {
+    size_t view;
+    ChainExpressions expressions;
+    std::vector<unsigned> columns;
+    int test, factor;
+};
+
+// How an aggregate is shown: by the count of a group, an extreme, or what its words in the payload say.
+struct ChainValue {
+    char kind;              // c, x, n, s, m, d, or f and g for the sum and the mean of floats
+    unsigned place, words;  // of the extreme; or of the words, and how many there are
+    unsigned present;       // where the number of values that are not NULL is
+    int64_t most, factor;
+};
+
+// What takes the rows of a relation further.
+class RowTaker {
+public:
+    RowTaker() = default;
+    RowTaker(const RowTaker&) = delete;
+    RowTaker& operator=(const RowTaker&) = delete;
+    virtual ~RowTaker() = default;
+    virtual void take(const ChangedRows& rows, bool has_gil) = 0;
+    // Gives back what many rows needed.
+    virtual void trim() = 0;
+};
+
+struct ChainView {
+    unsigned width = 0;            // of what is emitted
+    std::vector<unsigned> places;  // of what is shown
+    bool hides = false;            // rows that are shown may be equal
+    bool is_union = false;
+    std::vector<unsigned> numbers;  // columns that must have a number
+    RowTaker* readers = nullptr;
+    // With aggregates: where a group is found, and the rows as they were.
+    KeptRows* kept = nullptr;
+    size_t reader = 0;
+    std::vector<ChainValue> values;
+    std::vector<int64_t> nothing;  // the values of a group of everything that has no rows; empty if there is none
+
+    ChangedRows emitted, netted, rows, shown;
+    Delta sums, compared;
+    NewRows now;
+    std::vector<std::vector<int64_t>> codes;
+    bool is_changed = false;
+};
+
+class ViewChain {
+public:
+    explicit ViewChain(Kernel& kernel) : kernel_(kernel) {}
+
+    std::vector<ChainView> views;                                   // each behind those that it is built on
+    std::unordered_map<size_t, std::vector<size_t>> emits;          // the views of what a trigger emits
+    std::unordered_map<size_t, std::vector<ChainBranch>> branches;  // by relation
+
+    void begin() {
+        lacking_ = nullptr;
+        passed_.clear();
+        for (ChainView& view : views) {
+            view.emitted.clear(view.width);
+            view.is_changed = false;
+        }
+    }
+
+    // Rows have passed a view with heavy and light parts.
+    void pass(Balance* balance, size_t rows) { passed_.emplace_back(balance, rows); }
+
+    // What a trigger that has run emits.
+    void collect(size_t number, const Trigger& trigger) {
+        auto found = emits.find(number);
+        if (found == emits.end()) return;
+        for (size_t i = 0; i < trigger.emits.size(); ++i) {
+            const Delta& delta = trigger.registers[trigger.emits[i]];
+            ChangedRows& to = views[found->second[i]].emitted;
+            for (size_t row = 0; row < delta.n; ++row) {
+                for (size_t c = 0; c < to.columns.size(); ++c) to.columns[c].push_back(delta.columns[c][row]);
+                to.weights.push_back(delta.payload(row)[0]);
+            }
+        }
+    }
+
+    // The unions over a relation take its rows.
+    void feed(size_t relation, const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights,
+              bool has_gil) {
+        auto found = branches.find(relation);
+        if (found == branches.end()) return;
+        for (const ChainBranch& branch : found->second) {
+            std::vector<const int64_t*> all = columns;
+            Array<int64_t> outputs;
+            compute(branch.expressions, columns, n, outputs, has_gil);
+            for (size_t at = 0; at < outputs.size(); at += n) all.push_back(outputs.data() + at);
+            take(branch, all, n, weights);
+        }
+    }
+
+    // The outputs of expressions, one behind the other.
+    void compute(const ChainExpressions& expressions, const std::vector<const int64_t*>& columns, size_t n,
+                 Array<int64_t>& outputs, bool has_gil) {
+        if (!expressions.program) return;
+        bool is_done = has_gil ? compute_rows(*expressions.program, columns, n, outputs)
+                               : expressions.program->compute(columns, n, outputs);
+        if (is_done) return;
+        lacking_ = expressions.prepare;
+        lacked_.clear(columns.size());
+        for (size_t c = 0; c < columns.size(); ++c) lacked_.columns[c].assign(columns[c], columns[c] + n);
+        lacked_.weights.assign(n, 1);
+        throw Declined();
+    }
+
+    // Does work again where a chain declined it and what expressions lacked could be filled in.
+    template <class Work>
+    static bool repeatedly(ViewChain* chain, Work work) {
+        constexpr int MOST = 8;  // more than a chain has expressions that wait for each other
+        for (int left = MOST; !work(); --left) {
+            if (!chain || !left || !chain->fill_in()) return false;
+        }
+        return true;
+    }
+
+    // Fills in what expressions lacked when it declined; whether it may be tried again. With the GIL, and without the
+    // kernel's lock.
+    bool fill_in() {
+        PyObject* prepare = std::exchange(lacking_, nullptr);
+        if (!prepare) return false;
+        nb::list columns;
+        for (const auto& column : lacked_.columns) columns.append(array_of(column));
+        return nb::cast<bool>(nb::borrow(prepare)(columns, lacked_.n()));
+    }
+
+    // Tells the changes of all views, one after the other.
+    void propagate(bool has_gil) {
+        for (ChainView& view : views) {
+            if (!view.emitted.n()) continue;
+            const ChangedRows& changed = view.is_union ? view.emitted : view.kept ? regrouped(view) : summed(view);
+            check_numbers(view, changed);
+            if (changed.n() && view.readers) view.readers->take(changed, has_gil);
+        }
+        for (const auto& [balance, rows] : passed_) {
+            if (!balance->holds()) throw Declined();
+        }
+    }
+
+    // Rows with aggregates are kept as they are now.
+    void commit() noexcept {
+        for (ChainView& view : views) {
+            if (view.is_changed) view.kept->put(view.now);
+        }
+        for (const auto& [balance, rows] : passed_) balance->rows += rows;
+    }
+
+    void trim() {
+        for (const ChainView& view : views) {
+            if (view.readers) view.readers->trim();
+        }
+    }
+
+    bool is_split = false;  // whether a view in it has heavy and light parts: then few rows at a time
+    nb::list held;          // what must last as long as it does
+
+private:
+    static bool compute_rows(Expressions& program, const std::vector<const int64_t*>& columns, size_t n,
+                             Array<int64_t>& outputs) {
+        outputs.resize(program.outputs() * n);
+        std::vector<int64_t> words(columns.size() + program.outputs());
+        for (size_t row = 0; row < n; ++row) {
+            for (size_t c = 0; c < columns.size(); ++c) words[c] = columns[c][row];
+            if (!program.complete(words.data(), columns.size())) return false;
+            for (size_t i = 0; i < program.outputs(); ++i) outputs[i * n + row] = words[columns.size() + i];
+        }
+        return true;
+    }
+
+    void take(const ChainBranch& branch, const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights) {
+        ChangedRows& to = views[branch.view].emitted;
+        for (size_t row = 0; row < n; ++row) {
+            if (branch.test >= 0 && columns[static_cast<size_t>(branch.test)][row] != 1) continue;
+            int64_t weight = weights[row];
+            if (branch.factor >= 0) {
+                int64_t factor = columns[static_cast<size_t>(branch.factor)][row];
+                if (factor == NULL_CODE) factor = 0;
+                if (multiply_overflows(weight, factor, &weight)) throw Declined();
+            }
+            if (!weight) continue;
+            for (size_t c = 0; c < branch.columns.size(); ++c) to.columns[c].push_back(columns[branch.columns[c]][row]);
+            to.weights.push_back(weight);
+        }
+    }
+
+    // Rows with equal codes as one, without those whose weights sum to zero.
+    const ChangedRows& net(ChainView& view, const ChangedRows& rows, ChangedRows& to) {
+        if (rows.n() == 1 && rows.weights[0]) return rows;
+        view.sums.shape(count_of(rows.columns), Layout());
+        kernel_.machine.net(rows.places(), rows.weights.data(), rows.n(), view.sums);
+        copy(view.sums, to);
+        return to;
+    }
+
+    static void copy(const Delta& from, ChangedRows& to) {
+        to.clear(from.columns.size());
+        for (size_t c = 0; c < to.columns.size(); ++c) {
+            to.columns[c].assign(from.columns[c].data(), from.columns[c].data() + from.n);
+        }
+        to.weights.assign(from.payloads.data(), from.payloads.data() + from.n);
+    }
+
+    const ChangedRows& summed(ChainView& view) { return picked(view, net(view, view.emitted, view.rows)); }
+
+    const ChangedRows& picked(ChainView& view, const ChangedRows& rows) {
+        view.shown.columns.resize(view.places.size());
+        for (size_t i = 0; i < view.places.size(); ++i) view.shown.columns[i] = rows.columns[view.places[i]];
+        view.shown.weights = rows.weights;
+        if (!view.hides) return view.shown;
+        return net(view, view.shown, view.netted);
+    }
+
+    // The rows of groups that changed: as they were, less, and as they are, more.
+    const ChangedRows& regrouped(ChainView& view) {
+        ChangedRows& emitted = view.emitted;
+        std::fill(emitted.weights.begin(), emitted.weights.end(), 1);
+        if (view.width && &net(view, emitted, view.netted) != &emitted) std::swap(emitted, view.netted);
+        size_t groups = view.width ? emitted.n() : 1;
+        Block block;
+        find_groups(view, groups, block);
+        set_now(view, groups, block);
+        view.kept->reserve(groups);
+        view.compared.shape(view.kept->width(), Layout());
+        view.compared.clear();
+        view.kept->compare(view.now, view.compared);
+        view.is_changed = true;
+        copy(view.compared, view.rows);
+        return picked(view, view.rows);
+    }
+
+    void find_groups(const ChainView& view, size_t groups, Block& block) {
+        std::shared_ptr<Union> reader = kernel_.reader(view.reader);
+        if (reader->inputs != view.width) throw Declined();
+        reader->shape(block);
+        block.numbered = true;
+        uint64_t operations = 0;
+        UnionCursor rows(*reader);
+        rows.open(view.emitted.places(), groups);
+        rows.read_all(block, operations);
+        kernel_.read_operations += operations;
+        finish(view, *reader, block);
+    }
+
+    // The codes of what a block's rows show.
+    void finish(const ChainView& view, const Union& reader, const Block& block) {
+        for (const ChainValue& value : view.values) {
+            bool fits = value.kind == 'x'
+                            ? value.place < block.extremes.size()
+                            : std::max(value.place + value.words, value.present + 1) <= reader.layout.words;
+            if (!fits) throw std::logic_error("a view has no such sums");
+        }
+        finished_.assign(view.values.size(), {});
+        for (size_t row = 0; row < block.n; ++row) {
+            const int64_t* payload = block.payloads.data() + row * reader.layout.words;
+            for (size_t i = 0; i < view.values.size(); ++i) {
+                finished_[i].push_back(finished(view.values[i], payload, block, row));
+            }
+        }
+    }
+
+    static int64_t finished(const ChainValue& value, const int64_t* payload, const Block& block, size_t row) {
+        const int64_t *sum = payload + (value.kind == 'x' ? 0 : value.place), *present = payload + value.present;
+        int64_t code = NULL_VALUE;
+        bool is_done = true;
+        switch (value.kind) {
+            case 'c':
+                return payload[0];
+            case 'x':
+                return block.extremes[value.place][row];
+            case 'n':
+                return *present;
+            case 's':
+                is_done = finish_sums(sum, value.words, present, 1, value.most, &code);
+                break;
+            case 'm':
+                is_done = finish_means(sum, value.words, present, 1, &code);
+                break;
+            case 'd':
+                is_done = finish_decimal_means(sum, value.words, present, 1, value.factor, value.most, &code);
+                break;
+            default: {
+                double rounded = rounded_float(sum);
+                finish_floats(&rounded, present, 1, value.kind == 'g', &code);
+            }
+        }
+        if (!is_done) throw Declined();
+        return code;
+    }
+
+    void set_now(ChainView& view, size_t groups, const Block& block) {
+        NewRows& now = view.now;
+        now.rows.resize(groups);
+        for (size_t i = 0; i < groups; ++i) now.rows[i] = NIL;
+        for (size_t row = 0; row < block.n; ++row) {
+            auto group = static_cast<size_t>(block.requests[row]);
+            now.rows[group] = static_cast<uint32_t>(row);
+        }
+        view.codes.swap(finished_);
+        if (!block.n && !view.nothing.empty()) {
+            for (size_t i = 0; i < view.nothing.size(); ++i) view.codes[i].assign(1, view.nothing[i]);
+            now.rows[0] = 0;
+        }
+        now.keys = view.emitted.places();
+        now.values.clear();
+        for (const auto& column : view.codes) now.values.push_back(column.data());
+    }
+
+    static void check_numbers(const ChainView& view, const ChangedRows& changed) {
+        for (unsigned column : view.numbers) {
+            const auto& codes = changed.columns[column];
+            if (std::find(codes.begin(), codes.end(), NAN_VALUE) != codes.end()) throw Declined();
+        }
+    }
+
+    Kernel& kernel_;
+    std::vector<std::vector<int64_t>> finished_;
+    std::vector<std::pair<Balance*, size_t>> passed_;
+    PyObject* lacking_ = nullptr;  // what fills in for the expressions that turned back
+    ChangedRows lacked_;           // and over which rows they did
+};
+
+}  // namespace ivme

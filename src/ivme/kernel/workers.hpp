@@ -1,0 +1,72 @@
+// Threads of the process that help with large batches: few, shared by all databases, and asleep between two batches.
+//
+// They never touch Python. A process that was forked has none of its parent's, and starts its own.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace ivme {
+
+class Workers {
+public:
+    using Body = std::function<void(unsigned)>;
+
+    static Workers& shared();
+
+    // Calls body(0) on this thread and, on others that have time, body(1) to body(threads - 1). Returns when all calls
+    // that began have returned; those that did not begin are not made. The body does not throw.
+    void run(unsigned threads, const Body& body);
+
+private:
+    struct Call {
+        const Body* body;
+        unsigned next, end;
+        unsigned inside = 0;
+    };
+
+    Workers() = default;
+    void start(unsigned threads) noexcept;
+    void work();
+
+    static constexpr unsigned MOST = 256;
+    std::mutex mutex_;
+    std::condition_variable called_, left_;
+    std::deque<Call*> calls_;
+    unsigned started_ = 0;
+};
+
+// Does tasks that know nothing of each other on up to so many threads. If some fail, the first of them in order says
+// why; others may not have been done then.
+template <class Work>
+void in_parallel(unsigned threads, size_t tasks, Work work) {
+    if (threads < 2 || tasks < 2) {
+        for (size_t task = 0; task < tasks; ++task) work(task);
+        return;
+    }
+    std::atomic<size_t> next = 0, failed = tasks;
+    std::mutex mutex;
+    std::exception_ptr error;
+    auto body = [&](unsigned) {
+        for (size_t task = next++; task < std::min(tasks, failed.load()); task = next++) {
+            try {
+                work(task);
+            } catch (...) {
+                std::lock_guard guard(mutex);
+                if (task >= failed) continue;
+                failed = task;
+                error = std::current_exception();
+            }
+        }
+    };
+    Workers::shared().run(static_cast<unsigned>(std::min<size_t>(threads, tasks)), body);
+    if (error) std::rethrow_exception(error);
+}
+
+}  // namespace ivme
