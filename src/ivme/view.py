@@ -284,11 +284,11 @@ class View(PositionedView):
         self.check_alive()
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
-                raise self.wrong_question(row, present=present)
+                raise self._wrong_question(row, present=present)
             given = {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
             return reasons_of(self._runtime.reader, self.state, tuple(row), given, present=present)
 
-    def wrong_question(self, row: Row, *, present: bool) -> DataError:
+    def _wrong_question(self, row: Row, *, present: bool) -> DataError:
         """What is raised by `why` of a row that is not there, and by `why_not` of one that is."""
         verb, other = ("is not in", "why_not") if present else ("is in", "why")
         return DataError(f"{shown(tuple(row))} {verb} view {self.name}; v.{other}(row) says why")

@@ -46,7 +46,7 @@ class ClosureView(View):
         self.check_alive()
         with self._runtime.lock:
             if (self.multiplicity(row, **parameters) != 0) != present:
-                raise self.wrong_question(row, present=present)
+                raise self._wrong_question(row, present=present)
             query, row = self.state.typed.written, tuple(row)
             known = {str(column.source): value for column, value in zip(query.head, row, strict=True)}
             known |= {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
