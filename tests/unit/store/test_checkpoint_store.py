@@ -21,6 +21,7 @@ def bucket() -> Iterator[str]:
     """A bucket of a server in this process; the environment says where it is."""
     pytest.importorskip("obstore", reason="the extra objects is not installed")
     server = pytest.importorskip("moto.server", reason="moto is not installed")
+    _put_one_after_the_other()
     running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()
@@ -36,6 +37,19 @@ def bucket() -> Iterator[str]:
         urlopen(Request(f"http://{host}:{port}/checkpoints", method="PUT")).close()
         yield "s3://checkpoints"
     running.stop()
+
+
+def _put_one_after_the_other() -> None:
+    """moto looks whether an object is there and puts it in two steps, between which another thread may put it, too."""
+    from moto.s3.responses import S3Response
+
+    put, turn = S3Response.put_object, threading.Lock()
+
+    def put_alone(self: Any) -> Any:
+        with turn:
+            return put(self)
+
+    S3Response.put_object = put_alone
 
 
 @pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
