@@ -187,6 +187,13 @@ def refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) ->
         raise source.unknown(f"there is no table {table.name!r}", table, "make it by CREATE TABLE")
 
 
+def named_relations(text: str, functions: Mapping[str, Function] = MappingProxyType({})) -> frozenset[str]:
+    """All names in small letters by which a SELECT reads something, also in a WITH that nothing reads."""
+    if not is_sql(text):
+        return frozenset()
+    return frozenset(table.name.lower() for table in one_statement(text, functions=functions)[1].find_all(exp.Table))
+
+
 def _first_table(node: exp.Expr) -> exp.Table | None:
     """A relation that a query names, and that is not one of its own WITH."""
     own = {each.alias.lower() for each in node.find_all(exp.CTE)}

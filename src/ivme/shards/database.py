@@ -233,7 +233,7 @@ class ShardedDatabase(FunctionCatalog):
             self._change_catalog(self._catalog.without_table(name))
 
     def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:
-        return sharding(entry, self._catalog.tables).relations
+        return sharding(entry, self._catalog.tables).needed
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""

@@ -12,6 +12,7 @@ from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
 from ivme.query.shape import is_shape, view_shape
+from ivme.query.sql_script import named_relations
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
 from ivme.shards.common_key import CommonKey
@@ -101,8 +102,10 @@ def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ..
     """The views that a view reads, and those that they read, in the order in which they were made."""
     views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
     query = view_shape(entry.text, (*catalog.tables, *views), entry.name, defined(entry.functions))
-    read = {table.name for table in query.tables}
-    needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
+    named = named_relations(entry.text, defined(entry.functions)) | {table.name.lower() for table in query.tables}
+    needed = {
+        name for view in catalog.views if view.name.lower() in named for name in (view.name, *_names(view.beneath))
+    }
     return tuple(ViewText(v.name, v.text, v.options, v.functions) for v in catalog.views if v.name in needed)
 
 

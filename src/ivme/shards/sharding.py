@@ -26,6 +26,7 @@ from ivme.query.failures import with_failing_rows
 from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
 from ivme.query.parse import as_asked
 from ivme.query.shape import is_shape, view_shape
+from ivme.query.sql_script import named_relations
 from ivme.query.typed import TypedQuery, typed
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.common_key import CommonKey, common_key
@@ -49,7 +50,8 @@ class Sharding:
     """A view over typed tables, its routing, its occurrences, and the query of its engines.
 
     `atoms` are the names of the engines' tables, atom by atom. `gathered` is the view's own text, if it is gathered,
-    and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call.
+    and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call,
+    `unread` tables that texts name in a WITH that nothing reads: the engine has them, without rows.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Sharding:
     beneath: tuple[ViewText, ...] = ()
     gathered: str | None = None
     functions: tuple[NamedFunction, ...] = ()
+    unread: tuple[Table, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -78,6 +81,11 @@ class Sharding:
         """The tables whose rows the view's engines have."""
         return tuple(dict.fromkeys(occurrence.relation for occurrence in self.occurrences))
 
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The tables without which the view cannot be made."""
+        return (*self.relations, *(table.name for table in self.unread))
+
     def _table(self, relation: str) -> Table:
         return next(table for table in self.tables if table.name == relation)
 
@@ -86,7 +94,7 @@ class Sharding:
 
     def engine_tables(self) -> tuple[Table, ...]:
         """The tables that an engine has."""
-        return tuple(replace(self._table(o.relation), name=o.table) for o in self.occurrences)
+        return (*(replace(self._table(o.relation), name=o.table) for o in self.occurrences), *self.unread)
 
     def engine_query(self) -> Query:
         """The view over the engine's tables, with partial rows if it has aggregates."""
@@ -195,15 +203,16 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     variable = "" if key is None else head_variable(query, key.column)
     if entry.routing.variables != frozenset({variable} - {""}):
         raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; make it anew")
-    occurrences = tuple(
-        Occurrence(t.name, t.name, _all_of(t, places.get(t.name), variable), "")
-        for t in _rests_on(entry, query, tables)
-    )
-    ready, shown = typed(query), query.head
-    below, text = entry.beneath, entry.text
-    called = tuple(dict.fromkeys((*(each for view in below for each in view.functions), *entry.functions)))
+    read = _rests_on(entry, query, tables)
+    occurrences = tuple(Occurrence(t.name, t.name, _all_of(t, places.get(t.name), variable), "") for t in read)
+    named = {name for view in (entry, *entry.beneath) for name in named_relations(view.text, defined(view.functions))}
+    called = tuple(dict.fromkeys((*(each for view in entry.beneath for each in view.functions), *entry.functions)))
     return Sharding(
-        entry.name, ready, entry.routing, occurrences, (), shown, entry.options, tables, below, text, called
+        *(entry.name, typed(query), entry.routing, occurrences, (), query.head, entry.options, tables),
+        beneath=entry.beneath,
+        gathered=entry.text,
+        functions=called,
+        unread=tuple(table for table in tables if table.name.lower() in named and table not in read),
     )
 
 

@@ -32,7 +32,7 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
     made, entry = view.sharding, database._catalog.view(view.name)
     functions = [each.user_function() for each in database._catalog.functions]
     with Database(functions=functions) as fresh:
-        for relation in made.relations:
+        for relation in made.needed:
             declared = database._catalog.table(relation)
             fresh.create_table(relation, {c.name: c.type for c in declared.columns if c.type is not None})
             for answer in database._ask_all({"op": "table", "table": relation}):

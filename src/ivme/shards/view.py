@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.distinct import added_up
@@ -51,6 +52,17 @@ class ShardedView:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.sharding.query.head)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, none if the view has rows without any."""
+        return self.sharding.query.parameters
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their Arrow types."""
+        types = map(arrow_type, self.sharding.typed.head)
+        return pa.schema(list(zip(self.columns, types, strict=True)))
 
     def __repr__(self) -> str:
         return f"<ShardedView {self.name}: {self.sharding.query}>"
