@@ -14,24 +14,22 @@ from ivme.query.model import Query, Table
 from ivme.query.shape import is_shape, view_shape
 from ivme.query.sql_script import named_relations
 from ivme.query.typed import typed
+from ivme.shards.block_key import BlockKey, block_keys
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
-from ivme.shards.common_key import CommonKey
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
 from ivme.shards.engine import Engine
 from ivme.shards.functions import defined
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import (
-    head_variable,
     is_gathered,
     is_whole,
-    key_of_blocks,
-    parse_view,
     sharding,
     shareable,
-    view_as_table,
+    stored_key,
     whole_aggregates,
 )
+from ivme.shards.view_query import parse_view, view_as_table
 
 Degrees = Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]
 
@@ -61,7 +59,7 @@ def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whol
     """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
     query = parse_view(entry, catalog.tables)
     if is_gathered(entry, query):
-        return Planned(_by_key(entry, query, catalog.tables), 1, 1.0, 1.0)
+        return Planned(_by_key(entry, query, catalog.tables, whole_rows=whole_rows), 1, 1.0, 1.0)
     query = typed(query).query
     unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
     parts = degrees(catalog.with_view(unrouted), entry.name)
@@ -89,12 +87,13 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
 
 
-def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> ViewEntry:
+def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...], *, whole_rows: bool) -> ViewEntry:
     """A view of several blocks, or on other views, spread by a key that all blocks have; in one shard without one."""
-    key = key_of_blocks(entry, query, tables)
+    found = block_keys(entry, query, tables)
+    key = next((key for key in found if key.column or not whole_rows), None)
     if key is None:
         return _gathered(entry)
-    shares, shards = ((head_variable(query, key.column), entry.routing.shards),), entry.routing.shards
+    shares, shards = ((key.variable, entry.routing.shards),), entry.routing.shards
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), shares, 0),)))
 
 
@@ -156,16 +155,22 @@ def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]
     made = sharding(entry, tables)
     if made.gathered is None:
         return routing_notes(entry)
-    key = key_of_blocks(entry, made.query, tables) if entry.routing.variables else None
-    return gathered_notes(entry, made.query) if key is None else keyed_notes(entry, key)
+    query = parse_view(entry, tables)
+    key = stored_key(entry, query, tables)
+    return gathered_notes(entry, query) if key is None else keyed_notes(entry, key)
 
 
-def keyed_notes(entry: ViewEntry, key: CommonKey) -> tuple[str, ...]:
+def keyed_notes(entry: ViewEntry, key: BlockKey) -> tuple[str, ...]:
     """By what a view of several blocks is spread."""
-    columns = ", ".join(f"{table}.{column}" for table, column in key.origins)
+    columns = ", ".join(dict.fromkeys(f"{relation}.{column}" for _, relation, column in key.places))
+    by = f"{key.column} ({columns})" if key.column else columns
+    merged = "" if key.last is None else "; its rows are merged from those of the shards where it is read"
+    if key.order is not None:
+        first = "the first rows" if key.order.limit is None else f"the first {key.order.from_start().limit} rows"
+        merged = f"; {first} of each shard are put in order where it is read"
     return (
-        f"over {entry.routing.shards} shards by {key.column} ({columns}): all its blocks have this key, so that each "
-        "shard computes the whole view for its own keys",
+        f"over {entry.routing.shards} shards by {by}: all its blocks have this key, so that each shard computes the "
+        f"whole view for its own keys{merged}",
     )
 
 
@@ -173,13 +178,9 @@ def why_gathered(entry: ViewEntry, query: Query) -> str:
     """What a view has that cannot be spread."""
     if query.has_closures:
         return "the paths of a closure go through all rows"
-    if entry.beneath:
-        return "it reads other views, whose rows are not where it wants them"
-    if is_shape(query):
-        return (
-            "it has several blocks (outer joins, subqueries, set operations, windows or a LIMIT), and shards do not "
-            "send rows from block to block yet"
-        )
+    if entry.beneath or is_shape(query):
+        what = "it reads other views" if entry.beneath else "it has several blocks"
+        return f"{what}, and no column is a key of all that it is made of: shards do not send rows to each other"
     return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
 
 

@@ -147,7 +147,7 @@ def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shard
         assert list(expected) == list(found), name
     for name in STACK:
         db.view(name).verify()
-    assert "and the views short, degrees beneath it:" in " ".join(str(db.view("named").explain()).split())
+    assert "and the views short, reach beneath it:" in " ".join(str(db.view("ends").explain()).split())
     with pytest.raises(PlanError, match="cannot drop view short: degrees, named, reach, ends, total need it"):
         db.drop_view("short")
     with pytest.raises(PlanError, match="cannot drop table edge"):
@@ -202,10 +202,10 @@ def test_verify_finds_a_closure_that_lost_an_edge(tmp_path: Path) -> None:
     ("query", "reason"),
     [
         ("Q(X, Y) = closure(r)", "the paths of a closure go through all rows"),
-        ("SELECT a FROM r WHERE NOT EXISTS (SELECT 1 FROM r AS o WHERE o.b = r.a)", "it has several blocks"),
-        ("SELECT a, b FROM r ORDER BY a LIMIT 2", "it has several blocks"),
+        ("SELECT a FROM r WHERE b > (SELECT AVG(b) FROM r)", "it has several blocks, and no column is a key"),
+        ("SELECT a FROM r ORDER BY b LIMIT 2", "it has several blocks, and no column is a key"),
         ("SELECT MEDIAN(a) AS m FROM r", "of all rows does not add up over shards"),
-        ("SELECT n FROM beneath", "it reads other views, whose rows are not where it wants them"),
+        ("SELECT COUNT(DISTINCT n) AS n FROM beneath", "it reads other views, and no column is a key"),
     ],
 )
 def test_explain_says_why_a_view_is_in_one_shard(tmp_path: Path, query: str, reason: str) -> None:

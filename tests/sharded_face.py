@@ -1,0 +1,54 @@
+"""Shards for tests that hold for every database: those that need what shards lack are skipped, by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ivme.errors import PlanError
+from ivme.shards.database import ShardedDatabase
+
+LACKING = {
+    "_runtime": "looks into the engine",
+    "definitions": "looks into the engine",
+    "entries": "counts the entries of one engine",
+    "checkpoint_to": "copies a directory",
+    "sql": "statements need rows at hand",
+    "contents": "reads a table whole",
+    "upsert": "reads before it writes",
+    "update": "reads before it writes",
+    "delete_where": "reads before it writes",
+    "replace": "reads before it writes",
+    "truncate": "reads before it writes",
+    "add_column": "columns of tables stay",
+    "drop_column": "columns of tables stay",
+    "rename_column": "columns of tables stay",
+    "table": "tables are read by views",
+    "create_ies": "its tables are DuckDB's",
+    "set_table_options": "promises of tables stay",
+}
+"""The methods of `ivme.Database` that shards lack, and why."""
+
+REFUSED = ("semantics='ring'", "do not add up over shards", "its payloads are Python objects")
+"""Refusals of views that only shards make, by what they say."""
+
+
+class ShardedFace:
+    """A `ShardedDatabase`; asking for what it lacks skips the test, and so does a view that only shards refuse."""
+
+    def __init__(self, database: ShardedDatabase) -> None:
+        self.database = database
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LACKING:
+            pytest.skip(f"shards have no {name}: {LACKING[name]}")
+        return getattr(self.database, name)
+
+    def create_view(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return self.database.create_view(*arguments, **options)
+        except PlanError as error:
+            if any(reason in str(error) for reason in REFUSED):
+                pytest.skip(str(error))
+            raise
