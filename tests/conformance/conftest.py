@@ -12,7 +12,7 @@ from ivme.database import Database
 from tests.databases import BACKENDS, make_database
 from tests.durability.directories import bag
 from tests.sharded_databases import local_database
-from tests.sharded_face import ShardedFace
+from tests.sharded_face import DIFFERENT, ShardedFace
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -27,6 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             and {"pure", "sharded"} & set(map(str, chosen.params.values()))
         ):
             item.add_marker(pytest.mark.long)
+            name = getattr(item, "originalname", "")
+            if "sharded" in map(str, chosen.params.values()) and name in DIFFERENT:
+                item.add_marker(pytest.mark.skip(reason=f"over shards: {DIFFERENT[name]}"))
 
 
 @pytest.fixture(params=[*BACKENDS, "durable", "sharded"])

@@ -51,10 +51,10 @@ def block_keys(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Ite
     read = rests_on(entry, query, tables)
     if not read:
         return
-    views = known_to(entry, tables)
+    views, tables = known_to(entry, tables), (*tables, *entry.feeds)
     plain = [_of_plain(key) for key in common_keys([_level(view, seen) for view, seen in views], read)]
     yield from (_named(key, query, views, tables) for key in plain if key.column)
-    split = _Split.of(entry, views, tables)
+    split = _Split.of(views, tables)
     wide = [] if split is None else list(split.keys())
     yield from (_named(key, query, views, tables) for key in wide if key.column)
     yield from (_named(key, query, views, tables) for key in (*plain, *wide) if not key.column)
@@ -100,11 +100,9 @@ class _Split:
     relations: tuple[tuple[str, ...], ...]
 
     @staticmethod
-    def of(
-        entry: ViewEntry, views: Sequence[tuple[ViewEntry | ViewText, tuple[Table, ...]]], tables: tuple[Table, ...]
-    ) -> _Split | None:
+    def of(views: Sequence[tuple[ViewEntry | ViewText, tuple[Table, ...]]], tables: tuple[Table, ...]) -> _Split | None:
         """None if the texts cannot be split, or nothing is gained by it."""
-        texts = (*entry.beneath, entry)
+        texts = [view for view, _ in views]
         if any(not is_sql(view.text) or _ABOUT_TABLES & dict(view.options).keys() for view in texts):
             return None
         relations = tuple(tables_read(view.text, tables, defined(view.functions)) for view in texts)

@@ -99,15 +99,16 @@ class Sharding:
         """The tables without which the view cannot be made."""
         return (*self.relations, *(table.name for table in self.unread))
 
-    def _table(self, relation: str) -> Table:
+    def table(self, relation: str) -> Table:
+        """What is declared of a table, or known of a view that feeds this one."""
         return next(table for table in self.tables if table.name == relation)
 
     def _columns(self, relation: str) -> list[str]:
-        return list(self._table(relation).column_names)
+        return list(self.table(relation).column_names)
 
     def engine_tables(self) -> tuple[Table, ...]:
         """The tables that an engine has."""
-        return (*(replace(self._table(o.relation), name=o.table) for o in self.occurrences), *self.unread)
+        return (*(replace(self.table(o.relation), name=o.table) for o in self.occurrences), *self.unread)
 
     def engine_query(self) -> Query:
         """The view over the engine's tables, with partial rows if it has aggregates; of several blocks the last one."""
@@ -173,6 +174,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     query = parse_view(entry, tables)
     if is_gathered(entry, query):
         return _gathered(entry, query, tables)
+    tables = (*tables, *entry.feeds)
     ready = typed(query)
     groups: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
@@ -195,7 +197,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
 
 def is_gathered(entry: ViewEntry, query: Query) -> bool:
     """Whether a view is kept whole in one shard."""
-    if query.has_closures or entry.beneath or is_shape(query):
+    if query.has_closures or (entry.beneath and not entry.feeds) or is_shape(query):
         return True
     return bool(whole_aggregates(query)) and not query.free
 
@@ -222,11 +224,13 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     last = query if key is None or key.last is None else key.last
     merged = last is not query
     partial = partial_head(last) if merged else last.head
-    named = {name for view in (entry, *entry.beneath) for name in named_relations(view.text, defined(view.functions))}
-    called = tuple(dict.fromkeys((*(each for view in entry.beneath for each in view.functions), *entry.functions)))
+    beneath = () if entry.feeds else entry.beneath
+    texts: tuple[ViewEntry | ViewText, ...] = (entry, *beneath)
+    named = {name for view in texts for name in named_relations(view.text, defined(view.functions))}
+    called = tuple(dict.fromkeys((*(each for view in beneath for each in view.functions), *entry.functions)))
     return Sharding(
-        *(entry.name, typed(last), entry.routing, occurrences, (), partial, entry.options, tables),
-        beneath=entry.beneath,
+        *(entry.name, typed(last), entry.routing, occurrences, (), partial, entry.options, (*tables, *entry.feeds)),
+        beneath=beneath,
         gathered=entry.text,
         functions=called,
         unread=tuple(table for table in tables if table.name.lower() in named and table not in read),

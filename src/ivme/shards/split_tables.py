@@ -1,7 +1,7 @@
 """Each place of a text that reads a table as a table of its own, whose rows can be routed by a column of their own.
 
 `SELECT src FROM edge UNION SELECT dst FROM edge` reads one table by two columns: an engine has `edge` twice then, as it
-has for a self-join. A text that gives a name of WITH to a table, too, is left as it is.
+has for a self-join. A text that gives a name of WITH to a table, too, or that is recursive, is left as it is.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _known(tables: Iterable[Table]) -> dict[str, str]:
 
 def _places(node: exp.Expr, tables: Iterable[Table]) -> list[exp.Table]:
     known = _known(tables)
-    if {cte.alias.lower() for cte in node.find_all(exp.CTE)} & known.keys():
+    is_recursive = any(each.args.get("recursive") for each in node.find_all(exp.With))
+    if is_recursive or {cte.alias.lower() for cte in node.find_all(exp.CTE)} & known.keys():
         return []
     return [each for each in node.find_all(exp.Table) if len(each.parts) == 1 and each.name.lower() in known]

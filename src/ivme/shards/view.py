@@ -44,7 +44,7 @@ class ShardedView:
     def sharding(self) -> Sharding:
         """How its rows are spread over shards."""
         catalog = self._database._catalog
-        if self.name not in self._database.views:
+        if self.name not in self._database.views or self._database._views.get(self.name, self) is not self:
             raise PlanError(f"view {self.name} was dropped")
         return sharding(catalog.view(self.name), catalog.tables)
 
@@ -114,8 +114,9 @@ class ShardedView:
         """The only value of the only row."""
         rows = [row for row, multiplicity in self.items(**parameters) for _ in range(min(multiplicity, 2))]
         if len(rows) != 1 or len(rows[0]) != 1:
-            shape = f"{len(rows)} rows of {len(self.columns)} columns" if len(rows) < 2 else "several rows"
-            raise DataError(f"view {self.name} has {shape}, so that it is no single value")
+            number = "2 or more" if len(rows) > 1 else len(rows)
+            shape = f"{number} rows of {len(self.columns)} columns"
+            raise DataError(f"view {self.name} is not a single value: it has {shape}")
         return rows[0][0]
 
     def count(self, **parameters: Any) -> int:

@@ -13,9 +13,7 @@ from ivme.shards.functions import defined
 
 def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
     """A view's query, over tables and the views beneath it as if they were tables."""
-    known = tables
-    for view in entry.beneath if isinstance(entry, ViewEntry) else ():
-        known = (*known, view_as_table(view, known))
+    known = known_to(entry, tables)[-1][1] if isinstance(entry, ViewEntry) else tables
     options = dict(entry.options)
     query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
     return closures_as_relations(query, options.get("graph", "digraph"))
@@ -28,7 +26,9 @@ def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Tabl
 
 
 def known_to(entry: ViewEntry, tables: tuple[Table, ...]) -> list[tuple[ViewEntry | ViewText, tuple[Table, ...]]]:
-    """The views beneath a view, and itself, each with the tables and views that it sees."""
+    """The views that a view's engine makes beneath it, and itself, each with the tables and views that it sees."""
+    if entry.feeds:
+        return [(entry, (*tables, *entry.feeds))]
     levels: list[tuple[ViewEntry | ViewText, tuple[Table, ...]]] = []
     known = tables
     for view in entry.beneath:
@@ -42,7 +42,7 @@ def rests_on(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> list[
     read = set(_reads(query))
     for view, known in known_to(entry, tables)[:-1]:
         read |= set(_reads(parse_view(view, known)))
-    return [table for table in tables if table.name in read]
+    return [table for table in (*tables, *entry.feeds) if table.name in read]
 
 
 def _reads(query: Query) -> list[str]:
