@@ -26,11 +26,9 @@ def _scripts(found: Iterator[selects.Finding] | Iterator[fuzzing.Finding]) -> st
     return "\n".join(each.script for each in found)
 
 
-@pytest.mark.parametrize("shards", [2, 3])
-def test_a_select_over_shards_is_refused_by_name_or_has_the_rows_of_duckdb(shards: int) -> None:
+def test_a_select_over_shards_is_refused_by_name_or_has_the_rows_of_duckdb() -> None:
     covered: Counter[str] = Counter()
-    seeds = range(shards * 1_000_000, shards * 1_000_000 + 6)
-    assert "" == _scripts(selects.findings(seeds, covered, 600.0, 30.0, engines=(f"{shards} shards",)))
+    assert "" == _scripts(selects.findings(range(2_000_000, 2_000_006), covered, 600.0, 30.0, engines=("2 shards",)))
     assert covered["accepted"]
 
 

@@ -8,14 +8,13 @@ those that feed it. At the end of a round, each shard puts the changes of its ro
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 import pyarrow as pa
 
 from ivme.query.model import Table
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.distribute import Placed, place_in_view
-from ivme.shards.parts import EngineKey, Part
+from ivme.shards.parts import Part
 from ivme.shards.sharding import needs_merging, sharding
 
 Told = tuple[str, pa.Table]
@@ -31,7 +30,6 @@ def readers(catalog: ShardCatalog) -> dict[str, list[ViewEntry]]:
     return found
 
 
-@lru_cache(maxsize=16)
 def rounds_of(catalog: ShardCatalog) -> dict[str, int]:
     """By view, the round in which it is computed. Views come after those that feed them."""
     found: dict[str, int] = {}
@@ -42,11 +40,6 @@ def rounds_of(catalog: ShardCatalog) -> dict[str, int]:
 
 def last_round(catalog: ShardCatalog) -> int:
     return max(rounds_of(catalog).values(), default=0)
-
-
-def round_of(key: EngineKey, catalog: ShardCatalog) -> int:
-    """The round of an engine; those of tables are in the first."""
-    return 0 if key.is_table else rounds_of(catalog)[key.name]
 
 
 def placed_changes(catalog: ShardCatalog, told: Iterable[Told]) -> Iterator[Placed]:
@@ -69,9 +62,9 @@ def can_feed(entry: ViewEntry, catalog: ShardCatalog) -> bool:
 
 
 def due(parts: Iterable[Part], catalog: ShardCatalog, number: int) -> tuple[list[Part], list[Part]]:
-    """Of some parts those of rounds up to this one, and the others."""
-    now: list[Part] = []
-    later: list[Part] = []
+    """Of some parts those of rounds up to this one, and the others; engines of tables are in the first round."""
+    rounds, now, later = rounds_of(catalog), list[Part](), list[Part]()
     for part in parts:
-        (now if round_of(part.engine, catalog) <= number else later).append(part)
+        is_due = part.engine.is_table or rounds[part.engine.name] <= number
+        (now if is_due else later).append(part)
     return now, later
