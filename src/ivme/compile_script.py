@@ -93,7 +93,11 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
 def _script(request: Request) -> SqlScript:
     """The blocks of a text, or of a SELECT that was read already."""
     if isinstance(request.text, ReadSelect):
-        return script_of(replace(request.text.source, functions=request.functions), request.text.node, request.tables)
+        source = replace(request.text.source, functions=request.functions)
+        script = replace(script_of(source, request.text.node, request.tables), shown=request.text.shown)
+        if script.order is not None and request.text.from_start:
+            script = replace(script, order=script.order.from_start())
+        return script
     assert isinstance(request.text, str)
     return read_script(request.text, request.tables, request.functions, request.options.get("expire"))
 

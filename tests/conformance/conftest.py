@@ -11,21 +11,34 @@ import pytest
 from ivme.database import Database
 from tests.databases import BACKENDS, make_database
 from tests.durability.directories import bag
+from tests.sharded_databases import local_database
+from tests.sharded_face import DIFFERENT, ShardedFace
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leaves the plain engine to `make test-long`: the default run has it in the properties, beside the kernel."""
+    """Leaves the plain engine and shards to `make test-long`: the default run has them in properties and fuzzers."""
     here = Path(__file__).parent
     for item in items:
         chosen = getattr(item, "callspec", None)
-        if chosen is not None and here in item.path.parents and "pure" in map(str, chosen.params.values()):
+        if (
+            chosen is not None
+            and here in item.path.parents
+            and {"pure", "sharded"} & set(map(str, chosen.params.values()))
+        ):
             item.add_marker(pytest.mark.long)
+            name = getattr(item, "originalname", "")
+            if "sharded" in map(str, chosen.params.values()) and name in DIFFERENT:
+                item.add_marker(pytest.mark.skip(reason=f"over shards: {DIFFERENT[name]}"))
 
 
-@pytest.fixture(params=[*BACKENDS, "durable"])
-def db(request: Any, tmp_path: Path) -> Iterator[Database]:
+@pytest.fixture(params=[*BACKENDS, "durable", "sharded"])
+def db(request: Any, tmp_path: Path) -> Iterator[Any]:
     """An empty database. What a durable one holds at the end of the test is there when it is opened again."""
+    if request.param == "sharded":
+        with local_database(tmp_path / "shards", 2) as sharded:
+            yield ShardedFace(sharded)
+        return
     if request.param != "durable":
         yield make_database(request.param)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from tests.fuzz.cases import make_case
-from tests.fuzz.fuzzing import findings
+from tests.fuzz.fuzzing import findings, on_engines
 from tests.fuzz.running import run_case
 from tests.fuzz.script import script
 from tests.sweeping import sweeping_always
@@ -27,17 +27,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--case", type=int, help="run the case of one seed only, and print it whole")
     parser.add_argument("--folder", type=Path, help="write a script for each finding into this folder")
     parser.add_argument("--sweep", action="store_true", help="take codes back after each change")
+    parser.add_argument("--engines", nargs="*", default=[], help="such as native, 'pure on disk' or '2 shards'")
     parser.add_argument("--quiet", action="store_true", help="leave out the coverage")
     given = parser.parse_args(arguments)
     with sweeping_always() if given.sweep else nullcontext():
-        return _one(given.case) if given.case is not None else _many(given)
+        return _one(given.case, tuple(given.engines)) if given.case is not None else _many(given)
 
 
 def _many(given: argparse.Namespace) -> int:
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    start = monotonic()
-    for found in findings(count(given.seed * 1_000_000), covered, given.seconds, given.shrink):
+    start, seeds = monotonic(), count(given.seed * 1_000_000)
+    for found in findings(seeds, covered, given.seconds, given.shrink, tuple(given.engines)):
         kinds[found.kind] += 1
         print(f"==== seed {found.seed}: {found.kind}\n{found.script}", flush=True)
         if given.folder is not None:
@@ -51,8 +52,8 @@ def _many(given: argparse.Namespace) -> int:
     return int(bool(kinds))
 
 
-def _one(seed: int) -> int:
-    case = make_case(seed)
+def _one(seed: int, engines: tuple[str, ...]) -> int:
+    case = on_engines(make_case(seed), engines)
     found = run_case(case)
     print(script(case, "no difference" if found is None else str(found)))
     return int(found is not None)

@@ -1,8 +1,8 @@
-"""The databases that a case runs on: both backends, in memory and in a directory."""
+"""The databases that a case runs on: both backends, in memory and in a directory, and shards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,18 @@ class Engine:
         self.database.close()
         self.feeds.clear()
         self.database = self._opened()
+
+    def view(self, name: str) -> Any:
+        """A view with all ways of reading it."""
+        return self.database.definitions.map_view(name)
+
+    def contents(self, name: str) -> Any:
+        """The distinct rows of a table or view, and how often each is there."""
+        return self.database.contents(name)
+
+    def weighted(self, made: Any, inputs: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+        """The rows of a request as Arrow, piece by piece, and how often each is there."""
+        return iter(made.weighted(**inputs))
 
     def close(self) -> None:
         self.database.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 
 from tests.fuzz.cases import Case, make_case
@@ -24,9 +24,9 @@ class Finding:
     script: str
 
 
-def find(seed: int, covered: Counter[str], seconds: float = 60.0) -> Finding | None:
-    """Runs the case of a seed; its difference, shrunk for at most so many seconds."""
-    case = make_case(seed)
+def find(seed: int, covered: Counter[str], seconds: float = 60.0, engines: tuple[str, ...] = ()) -> Finding | None:
+    """Runs the case of a seed, on its own engines or these; its difference, shrunk for at most so many seconds."""
+    case = on_engines(make_case(seed), engines)
     difference = run_case(case, covered)
     return None if difference is None else shrunk(case, difference, seconds)
 
@@ -43,13 +43,20 @@ def shrunk(case: Case, difference: Difference, seconds: float) -> Finding:
     return Finding(case.seed, found.kind, str(found), smallest, script(smallest, str(found)))
 
 
-def findings(seeds: Iterable[int], covered: Counter[str], seconds: float, shrink_seconds: float) -> Iterator[Finding]:
+def on_engines(case: Case, engines: tuple[str, ...]) -> Case:
+    """The case on these engines, or as it is if there are none."""
+    return replace(case, engines=engines) if engines else case
+
+
+def findings(
+    seeds: Iterable[int], covered: Counter[str], seconds: float, shrink_seconds: float, engines: tuple[str, ...] = ()
+) -> Iterator[Finding]:
     """The differences of many cases, until the time is over."""
     end = monotonic() + seconds
     for seed in seeds:
         if monotonic() >= end:
             return
         covered["cases"] += 1
-        found = find(seed, covered, shrink_seconds)
+        found = find(seed, covered, shrink_seconds, engines)
         if found is not None:
             yield found

@@ -39,7 +39,7 @@ class Readings:
         self.number = number
 
     def check_table(self, table: TableSpec, expected: Counter[Row]) -> None:
-        rows, counts = self.engine.database.contents(table.name)
+        rows, counts = self.engine.contents(table.name)
         found: Counter[Any] = Counter()
         for row, count in zip(rows.to_pylist(), counts.tolist(), strict=True):
             found[tuple(map(canonical, row.values()))] += count
@@ -49,7 +49,7 @@ class Readings:
         self._compare(f"table {table.name}", wanted, found)
 
     def check_view(self, view: ViewSpec, joined: Sequence[Row]) -> None:
-        made = self.engine.database.definitions.map_view(view.name)
+        made = self.engine.view(view.name)
         chosen = {"items", PATHS[self.number % len(PATHS)], PATHS[(self.number * 3 + 1) % len(PATHS)]}
         for inputs in requests(view, joined, self.number):
             expected = oracle.answer(view, joined, inputs)
@@ -184,13 +184,13 @@ def _rows(path: str, made: View, view: ViewSpec, inputs: Mapping[str, Any], engi
     if path == "to_arrow":
         return Counter(tuple(row.values()) for row in _listed(made.to_arrow(**inputs)))
     if path == "weighted":
-        for batch, counts in made.weighted(**inputs):
+        for batch, counts in engine.weighted(made, inputs):
             for named, count in zip(_listed(batch), counts.tolist(), strict=True):
                 found[tuple(named.values())] += count
         return found
     if view.parameters:
         return None
-    rows, counts = engine.database.contents(view.name)
+    rows, counts = engine.contents(view.name)
     for named, count in zip(_listed(rows), counts.tolist(), strict=True):
         found[tuple(named.values())] += count
     return found

@@ -19,6 +19,7 @@ from tests.fuzz.model import Model
 from tests.fuzz.oracle import Oracle, TooLarge, comparable
 from tests.fuzz.reading import Readings
 from tests.fuzz.refusals import expected_refusal
+from tests.fuzz.sharded_engine import open_engine
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Reopen, Step, Unfollow, Verify
 from tests.fuzz.values import Row
 from tests.fuzz.views import ViewSpec
@@ -50,7 +51,7 @@ class Runner:
 
     def run(self) -> None:
         try:
-            self.engines = [Engine(name, self.folder) for name in self.case.engines]
+            self.engines = [open_engine(name, self.folder) for name in self.case.engines]
             for engine in self.engines:
                 self._declare(engine)
             self._state()

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.fuzz.cases import AnyCase
+from tests.fuzz.sharded_engine import ENDING
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Op, Reopen, Step, Unfollow, Verify
 
 _HEADER = """\
@@ -59,6 +60,11 @@ def _opening(case: AnyCase) -> Iterator[str]:
         yield "definitions.new_runtime = lambda: Runtime(PureBackend(), Domains())"
     if engine.endswith("on disk"):
         yield "path = tempfile.mkdtemp()"
+    if engine.endswith(ENDING):
+        yield "from tests.sharded_databases import local_database"
+        yield "path = tempfile.mkdtemp()"
+        yield f"db = local_database(path, {engine.removesuffix(ENDING)})"
+        return
     yield f"db = ivme.Database({'path' if engine.endswith('on disk') else ''})"
 
 
@@ -83,6 +89,9 @@ def _step(case: AnyCase, step: Step) -> Iterator[str]:
         case Verify(name):
             yield f"db.view({name!r}).verify()"
         case Reopen(checkpoint):
+            if case.engines[0].endswith(ENDING):
+                yield from ["db._coordinator.compact(db._oldest_wanted, now=True)"] * checkpoint
+                yield "db = local_database(path, None)"
             if case.engines[0].endswith("on disk"):
                 yield from ["db.checkpoint()"] * checkpoint
                 yield "db.close()"

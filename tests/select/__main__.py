@@ -11,7 +11,7 @@ from time import monotonic, process_time
 
 from tests.fuzz.script import script
 from tests.select.cases import make_case
-from tests.select.fuzzing import findings
+from tests.select.fuzzing import findings, on_engines
 from tests.select.report import report
 from tests.select.running import run_case
 
@@ -26,16 +26,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--each", type=int, default=2, help="shrink so many findings of each kind, count the others")
     parser.add_argument("--case", type=int, help="run the case of one seed only, and print it whole")
     parser.add_argument("--folder", type=Path, help="write a script for each finding into this folder")
+    parser.add_argument("--engines", nargs="*", default=[], help="such as native, 'pure on disk' or '2 shards'")
     parser.add_argument("--quiet", action="store_true", help="leave out the rules of the grammar")
     given = parser.parse_args(arguments)
-    return _one(given.case) if given.case is not None else _many(given)
+    return _one(given.case, tuple(given.engines)) if given.case is not None else _many(given)
 
 
 def _many(given: argparse.Namespace) -> int:
     covered: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    start, used = monotonic(), process_time()
-    for found in findings(count(given.seed * 1_000_000), covered, given.seconds, given.shrink, given.each):
+    start, used, engines = monotonic(), process_time(), tuple(given.engines)
+    for found in findings(count(given.seed * 1_000_000), covered, given.seconds, given.shrink, given.each, engines):
         kinds[found.kind] += 1
         print(f"==== seed {found.seed}: {found.kind}\n{found.script}", flush=True)
         if given.folder is not None:
@@ -52,8 +53,8 @@ def _many(given: argparse.Namespace) -> int:
     return int(bool(kinds))
 
 
-def _one(seed: int) -> int:
-    case = make_case(seed)
+def _one(seed: int, engines: tuple[str, ...]) -> int:
+    case = on_engines(make_case(seed), engines)
     found = run_case(case)
     print(script(case, "no difference" if found is None else str(found), "tests.select"))
     return int(found is not None)

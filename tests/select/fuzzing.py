@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import process_time
 
 from tests.fuzz.running import Difference
@@ -37,17 +37,30 @@ def shrunk(case: SelectCase, difference: Difference, seconds: float) -> Finding:
     return Finding(case.seed, found.kind, str(found), script(smallest, str(found), "tests.select"))
 
 
+def on_engines(case: SelectCase, engines: tuple[str, ...]) -> SelectCase:
+    """The case on these engines, or as it is if there are none."""
+    return replace(case, engines=engines) if engines else case
+
+
 def findings(
-    seeds: Iterable[int], covered: Counter[str], seconds: float, shrink_seconds: float, each: int = 2
+    seeds: Iterable[int],
+    covered: Counter[str],
+    seconds: float,
+    shrink_seconds: float,
+    each: int = 2,
+    engines: tuple[str, ...] = (),
 ) -> Iterator[Finding]:
-    """The differences of many cases, until the CPU time is over; at most so many of each kind, others are counted."""
+    """The differences of many cases, until the CPU time is over; at most so many of each kind, others are counted.
+
+    `engines` take the place of those that a case draws.
+    """
     end = process_time() + seconds
     kinds: Counter[str] = Counter()
     for seed in seeds:
         if process_time() >= end:
             return
         covered["cases"] += 1
-        case = make_case(seed)
+        case = on_engines(make_case(seed), engines)
         difference = run_case(case, covered)
         if difference is None:
             continue

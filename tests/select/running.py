@@ -18,6 +18,7 @@ from tests.fuzz.engines import Engine, limits, run
 from tests.fuzz.model import Model
 from tests.fuzz.oracle import MOST_ROWS, Oracle, TooLarge
 from tests.fuzz.running import Difference
+from tests.fuzz.sharded_engine import open_engine
 from tests.fuzz.steps import Change, CreateView, DropView, Follow, Reopen, Step, Unfollow, Verify
 from tests.fuzz.values import Row, canonical
 from tests.select.cases import SelectCase, SelectView, shape
@@ -89,7 +90,7 @@ class SelectRunner:
 
     def run(self) -> None:
         try:
-            self.engines = [Engine(name, self.folder) for name in self.case.engines]
+            self.engines = [open_engine(name, self.folder) for name in self.case.engines]
             for engine in self.engines:
                 for table in self.case.tables:
                     schema = {c.name: str(c.type) for c in table.columns}

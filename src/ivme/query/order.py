@@ -150,6 +150,10 @@ class Order:
         windows = tuple(call.over(position) for call in self.windows)
         return replace(self, keys=tuple(keys), groups=tuple(map(position, self.groups)), windows=windows)
 
+    def from_start(self) -> Order:
+        """The same with the rows that OFFSET skips."""
+        return replace(self, limit=None if self.limit is None else self.limit + self.offset, offset=0)
+
     @property
     def is_whole(self) -> bool:
         """Whether all rows are shown as they are."""

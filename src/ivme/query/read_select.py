@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from ivme.query.model import HeadColumn
     from ivme.query.sql_text import SqlText
 
 
 @dataclass(frozen=True, slots=True)
 class ReadSelect:
-    """The syntax tree of a SELECT. It has no parameters: they have been replaced by their values."""
+    """The syntax tree of a SELECT. It has no parameters: they have been replaced by their values.
+
+    With `shown`, its last block shows these columns in place of its own: a shard shows parts of aggregates. With
+    `from_start`, its LIMIT has OFFSET added to it, and none is skipped: a shard cannot know which rows to skip.
+    """
 
     source: SqlText
     node: exp.Expr
+    shown: tuple[HeadColumn, ...] | None = None
+    from_start: bool = False

@@ -45,8 +45,8 @@ def view_shape(
 
 def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Query:
     """The shape of a view of several blocks, each of which is read for it."""
-    from ivme.query.pairing import Pairing, typed_pairing
-    from ivme.query.union import Union, typed_union
+    from ivme.query.pairing import Pairing, PairingTypeError, typed_pairing
+    from ivme.query.union import Union, UnionTypeError, typed_union
 
     known, names, read = tables, dict[str, str](), dict[str, Table]()
     for number, (block, _) in enumerate(script.selects):
@@ -57,12 +57,17 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
             continue
         made = script.block(number, known, names, names[block])
         read |= {table.name: table for table in made.tables if table.name not in names.values()}
-        if isinstance(made, Union):
-            known = (*known, typed_union(made)[1])
-            continue
-        if isinstance(made, Pairing):
-            known = (*known, typed_pairing(made)[1])
-            continue
+        try:
+            if isinstance(made, Union):
+                known = (*known, typed_union(made)[1])
+                continue
+            if isinstance(made, Pairing):
+                known = (*known, typed_pairing(made)[1])
+                continue
+        except UnionTypeError as error:
+            raise script.no_common_type(number, error) from None
+        except PairingTypeError as error:
+            raise script.not_comparable(number, error) from None
         found = typed(made)
         columns = tuple(Column(c.name, t) for c, t in zip(made.head, found.head, strict=True))
         known = (*known, Table(names[block], columns))

@@ -15,7 +15,7 @@ from sqlglot import exp
 from ivme.errors import QueryError, UnknownNameError, UnsupportedError
 from ivme.query.exact_text import exact_text
 from ivme.query.functions import Function
-from ivme.query.model import Query, Table
+from ivme.query.model import HeadColumn, Query, Table
 from ivme.query.order import Order
 from ivme.query.pairing import Pairing, PairingTypeError
 from ivme.query.parse import is_sql
@@ -48,7 +48,7 @@ class SqlScript:
     """The blocks of a query in the order in which they are made, by their names among themselves; the last is it.
 
     Blocks that are `ordered` show the first rows of another one. `rules` is what the SELECT was made of, if the text is
-    in rule notation. `whole` is the query of a text that is one block.
+    in rule notation. `whole` is the query of a text that is one block; `shown` takes the place of the last one's head.
     """
 
     source: SqlText
@@ -57,6 +57,7 @@ class SqlScript:
     ordered: Mapping[str, Ordered] = field(default_factory=dict)
     rules: RuleSql | None = None
     whole: Query | None = None
+    shown: tuple[HeadColumn, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.selects)
@@ -73,6 +74,8 @@ class SqlScript:
             if is_pairing(node):
                 return read_pairing(self.source, node, tables, name)
             query = read_query(self.source, node, tables, name)
+        if self.shown is not None and number == len(self) - 1:
+            return replace(query, head=self.shown)
         return query if self.rules is None or number < len(self) - 1 else self.rules.query(query)
 
     def no_common_type(self, number: int, error: UnionTypeError) -> UnsupportedError:
@@ -185,6 +188,13 @@ def refuse_tables(query: str | ReadSelect, functions: Mapping[str, Function]) ->
     table = _first_table(node)
     if table is not None:
         raise source.unknown(f"there is no table {table.name!r}", table, "make it by CREATE TABLE")
+
+
+def named_relations(text: str, functions: Mapping[str, Function] = MappingProxyType({})) -> frozenset[str]:
+    """All names in small letters by which a SELECT reads something, also in a WITH that nothing reads."""
+    if not is_sql(text):
+        return frozenset()
+    return frozenset(table.name.lower() for table in one_statement(text, functions=functions)[1].find_all(exp.Table))
 
 
 def _first_table(node: exp.Expr) -> exp.Table | None:

@@ -13,12 +13,14 @@ from ivme.engine.runtime.decoding import is_global
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
 from ivme.query.model import Aggregate, Column, Table
+from ivme.query.order import Order
 from ivme.shards.hashing import Hashes, hash_column
 from ivme.shards.merge import WEIGHT, merge
 from ivme.shards.message import Question
 from ivme.shards.routing import asked_places, places
 from ivme.shards.shard import REQUEST
 from ivme.shards.sharding import Sharding
+from ivme.views.ordered_rows import arrange
 
 
 def read_requests(made: Sharding, columns: Mapping[str, Any]) -> pa.Table:
@@ -74,8 +76,16 @@ def questions_for(made: Sharding, requests: pa.Table) -> list[Question]:
 
 
 def put_together(made: Sharding, parts: Sequence[pa.Table]) -> pa.Table:
-    """The rows of one request, with their multiplicities as last column."""
-    return _or_nothing(made, merge(made, parts))
+    """The rows of one request, with their multiplicities as last column, in the view's order if that is spread."""
+    rows = _or_nothing(made, merge(made, parts))
+    return rows if made.order is None else in_order(made.order, rows)
+
+
+def in_order(order: Order, rows: pa.Table) -> pa.Table:
+    """The rows that an order shows of some, with their multiplicities as last column; O(N log N)."""
+    data = rows.drop_columns([WEIGHT])
+    places, counts = arrange(data, rows.column(WEIGHT).to_numpy(), order)
+    return data.take(pa.array(places)).append_column(WEIGHT, pa.array(counts, pa.int64()))
 
 
 def questions_for_many(made: Sharding, requests: pa.Table) -> list[Question]:

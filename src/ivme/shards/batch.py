@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from ivme.engine.codes.nested_values import comparable_table
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.positions import read_progress
 from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, PlanError
 from ivme.query.model import Table
 from ivme.shards.coordinator import PutPlace, StepInput
 from ivme.shards.distribute import packed_by_shard, place_rows, with_weights
 from ivme.shards.entries import table_size
-from ivme.shards.merge import WEIGHT
 
 if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
@@ -28,12 +27,9 @@ class ShardedBatch:
     """Changes to several tables that take effect together when the `with` block ends."""
 
     def __init__(self, database: ShardedDatabase, source: str | None, position: int | None) -> None:
-        if (source is None) != (position is None):
-            raise DataError(
-                "a batch that says how far a source has been applied needs both the source and the position"
-            )
         self._database = database
-        self._progress = None if source is None or position is None else (source, position)
+        progress = read_progress(source, position)
+        self._progress = None if progress is None else (progress.source, progress.position)
         self._rows: list[tuple[Table, pa.Table]] = []
         self._frames: list[tuple[Table, Any, int | str]] = []
         self._clipped: dict[str, None] = {}
@@ -89,15 +85,6 @@ class ShardedBatch:
             self._rows.append((table, with_weights(data, given)))
         return table
 
-    def _check_growing(self) -> None:
-        """What counts on a table that is append-only is the net weight of each row."""
-        for table in {table for table, _ in self._rows if table.append_only}:
-            rows = pa.concat_tables(rows for other, rows in self._rows if other == table)
-            if (rows.column(WEIGHT).to_numpy() < 0).any():
-                net = comparable_table(rows).group_by(list(table.column_names)).aggregate([(WEIGHT, "sum")])
-                if (net.column(f"{WEIGHT}_sum").to_numpy() < 0).any():
-                    raise DataError(f"table {table.name} is append-only: rows cannot be deleted from it")
-
     def _commit(self) -> None:
         database = self._database
         with database._lock:
@@ -114,10 +101,7 @@ class ShardedBatch:
                 database._rebalance_if_skewed()
 
     def _check_tables(self) -> None:
-        self._check_static()
-        self._check_growing()
-
-    def _check_static(self) -> None:
+        """What an engine cannot see, which has a part of the table's rows; all else their shards check."""
         for table in [*(table for table, _ in self._rows), *(table for table, _, _ in self._frames)]:
             if table.static and table_size(self._database._coordinator.entries, table):
                 raise DataError(f"table {table.name} is static: it is loaded once and then does not change")

@@ -45,7 +45,8 @@ class ViewEntry:
     """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept.
 
     `beneath` are the views that it reads, and those that they read, in the order in which they were made; `functions`
-    are the users' functions that its text may call.
+    are the users' functions that its text may call. With `feeds`, the views that it reads, as tables, reach its engines
+    as changes that shards send each other within a step; without them its engines have what is beneath it themselves.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ViewEntry:
     followed: bool = False
     beneath: tuple[ViewText, ...] = ()
     functions: tuple[NamedFunction, ...] = ()
+    feeds: tuple[Table, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -67,6 +69,7 @@ class ViewEntry:
             "followed": self.followed,
             "beneath": [view.to_json() for view in self.beneath],
             "functions": [each.to_json() for each in self.functions],
+            **({"feeds": [_table_json(each) for each in self.feeds]} if self.feeds else {}),
         }
 
     @staticmethod
@@ -80,6 +83,7 @@ class ViewEntry:
             found["followed"],
             tuple(map(ViewText.from_json, found.get("beneath", ()))),
             tuple(map(NamedFunction.from_json, found.get("functions", ()))),
+            tuple(map(_table_from, found.get("feeds", ()))),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +17,13 @@ from ivme.errors import IvmeError, SparkError, StorageError
 from ivme.shards.catalog import ShardCatalog
 from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.cluster import Cluster
+from ivme.shards.exchange import last_round
 from ivme.shards.message import Message, Question, raise_error
 from ivme.shards.parts import PackedPart
 
 _logger = logging.getLogger("ivme")
+
+_NOTHING = Message({})
 
 LEAST_LOG_ROWS = 200_000
 LONGEST_LOG = 500
@@ -159,13 +162,12 @@ class Coordinator:
         return number, catalog
 
     def _prepare(self, given: StepInput, number: int, catalog: str | None) -> dict[int, Message]:
-        """The answers of the shards that have something to do in a step; raises the first reason not to take it."""
-        by_shard: dict[int, list[tuple[str, str]]] = {}
-        for shard, key in given.places:
-            by_shard.setdefault(shard, []).append(key)
+        """The answers of the shards that have something to do in a step; raises the first reason not to take it.
+
+        What a round changes in views that feed others, shards put to each other; who has got something joins the next.
+        """
         described = None if given.catalog is None else [catalog, given.catalog.to_json()]
-        everyone = given.catalog is not None
-        involved = [shard for shard in range(self.checkpoint.shards) if everyone or shard in by_shard]
+        rounds = 1 if described else 1 + last_round(self.catalog)
         head = {
             "op": "prepare",
             "step": number,
@@ -175,9 +177,24 @@ class Coordinator:
             "catalog": described,
             "clipped": list(given.clipped),
             "checked": sorted(self._large),
+            "last_round": rounds - 1,
         }
-        asked = [Question(shard, {**head, "parts": sorted(by_shard.get(shard, ()))}) for shard in involved]
-        answers = dict(zip(involved, self.cluster.ask(asked, patient=False), strict=True))
+        everyone = range(self.checkpoint.shards if described else 0)
+        answers = dict.fromkeys(everyone, _NOTHING)
+        places: Sequence[PutPlace] = given.places
+        for number in range(rounds):
+            answers |= self._ask_round({**head, "round": number}, answers, places)
+            places = [(shard, tuple(key)) for each in answers.values() for shard, key in each.head.get("sent", ())]
+        return answers
+
+    def _ask_round(
+        self, head: Mapping[str, Any], involved: Iterable[int], places: Sequence[PutPlace]
+    ) -> dict[int, Message]:
+        by_shard: dict[int, list[tuple[str, str]]] = {shard: [] for shard in sorted(involved)}
+        for shard, key in places:
+            by_shard.setdefault(shard, []).append(key)
+        asked = [Question(shard, {**head, "parts": sorted(keys)}) for shard, keys in by_shard.items()]
+        answers = dict(zip(by_shard, self.cluster.ask(asked, patient=False), strict=True))
         failed = [(answer.head, shard) for shard, answer in answers.items() if "error" in answer.head]
         failed.sort(key=lambda each: (not each[0].get("in_table"), each[1]))
         for found, _ in failed:

@@ -20,6 +20,7 @@ from ivme.errors import PlanError, SparkError, StorageError, still_needed
 from ivme.query.model import Table
 from ivme.query.table import References
 from ivme.query.types import Type
+from ivme.shards import planning
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.catalog import MOST_SHARDS, ShardCatalog, ViewEntry, check_new_name, read_view_options
 from ivme.shards.changes import ShardedChanges
@@ -32,9 +33,8 @@ from ivme.shards.functions import mentioned
 from ivme.shards.merged_changes import merged_changes
 from ivme.shards.message import LostError, Message, Question
 from ivme.shards.parts import PackedPart
-from ivme.shards.planning import Planned, check_view, plan_view, planned_for, views_beneath
 from ivme.shards.routing import Routing
-from ivme.shards.sharding import is_whole, sharding
+from ivme.shards.sharding import sharding
 from ivme.shards.view import ShardedView
 
 _ATTEMPTS = 8
@@ -49,7 +49,6 @@ class ShardedDatabase(FunctionCatalog):
 
     def __init__(self, cluster: Cluster, resized: Callable[[], Cluster] | None = None) -> None:
         """`resized` makes a cluster for the number of shards that the checkpoint then has."""
-        self._cluster = cluster
         self._resized = resized
         self._lock = threading.RLock()
         self._closed = False
@@ -129,11 +128,13 @@ class ShardedDatabase(FunctionCatalog):
                 self._check_new(name)
                 catalog = self._catalog
             entry = replace(entry, functions=mentioned(catalog.functions, query))
-            entry = replace(entry, beneath=views_beneath(entry, catalog))
-            check_view(entry, catalog)
+            entry = replace(entry, beneath=planning.views_beneath(entry, catalog))
+            planning.check_view(entry, catalog)
             with self._lock:
                 if self._catalog == catalog:
-                    self._build(plan_view(entry, catalog, self._degrees, whole_rows=whole_rows))
+                    for view in planning.to_make_whole(entry, catalog):
+                        self._spread_anew(view, whole_rows=True)
+                    self._build(planning.plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows))
                     return self.view(name)
 
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
@@ -143,12 +144,14 @@ class ShardedDatabase(FunctionCatalog):
         """Spreads the rows of a view anew, by what its tables have now; whether that changed anything."""
         with self._lock:
             entry = self._catalog.view(name)
-            whole = is_whole(sharding(entry, self._catalog.tables)) and bool(entry.routing.variables)
-            planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole)
-            if planned.entry.routing == entry.routing:
-                return False
-            self._build(replace(planned, entry=replace(planned.entry, generation=entry.generation + 1)))
-            return True
+            return self._spread_anew(entry, whole_rows=planning.keeps_whole(entry, self._catalog))
+
+    def _spread_anew(self, entry: ViewEntry, *, whole_rows: bool) -> bool:
+        planned = planning.plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows)
+        if planned.entry.routing == entry.routing:
+            return False
+        self._build(replace(planned, entry=replace(planned.entry, generation=entry.generation + 1)))
+        return True
 
     def reshard(self, shards: int) -> None:
         """Changes the number of shards, between two batches: all rows are placed anew, and all hosts are started anew.
@@ -164,7 +167,7 @@ class ShardedDatabase(FunctionCatalog):
             if self._resized is None:
                 raise PlanError("the shards of this database cannot be restarted; open it with SparkDatabase")
             try:
-                self._coordinator.lay_out(planned_for(self._catalog, shards, self._degrees), shards)
+                self._coordinator.lay_out(planning.planned_for(self._catalog, shards, self._degrees), shards)
             except StorageError:
                 self.close()
                 raise
@@ -175,7 +178,7 @@ class ShardedDatabase(FunctionCatalog):
             self._looked_at = {}
             self._coordinator.compact(self._oldest_wanted, now=True)
 
-    def _build(self, planned: Planned) -> None:
+    def _build(self, planned: planning.Planned) -> None:
         """Installs a view, or a new generation of it, and fills it: shards put its rows to each other."""
         catalog, view = self._catalog.with_view(planned.entry), planned.entry.name
 
@@ -191,15 +194,13 @@ class ShardedDatabase(FunctionCatalog):
 
     def _degrees(self, catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
         """The statistics of a view's atoms, shard by shard."""
-        head = {"op": "degrees", "catalog": catalog.to_json(), "view": view}
-        return [answer.head["degrees"] for answer in self._ask_all(head)]
+        asked = self._ask_all({"op": "degrees", "catalog": catalog.to_json(), "view": view})
+        return [answer.head["degrees"] for answer in asked]
 
     def view(self, name: str) -> ShardedView:
         """The view of that name."""
         name = self._catalog.view(name).name
-        if name not in self._views:
-            self._views[name] = ShardedView(self, name)
-        return self._views[name]
+        return self._views.setdefault(name, ShardedView(self, name))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -227,13 +228,11 @@ class ShardedDatabase(FunctionCatalog):
         """Forgets a table and its rows; one that views are built on is refused."""
         with self._lock:
             name = self._catalog.table(name).name
-            needed = [view.name for view in self._catalog.views if name in self._relations_of(view)]
+            tables, views = self._catalog.tables, self._catalog.views
+            needed = [view.name for view in views if name in sharding(view, tables).needed]
             if needed:
                 raise still_needed("drop", "table", name, needed)
             self._change_catalog(self._catalog.without_table(name))
-
-    def _relations_of(self, entry: ViewEntry) -> tuple[str, ...]:
-        return sharding(entry, self._catalog.tables).relations
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""
@@ -339,8 +338,8 @@ class ShardedDatabase(FunctionCatalog):
             if total < max(_FIRST_LOOK, 2 * self._looked_at.get(entry.name, 0)):
                 continue
             self._looked_at[entry.name] = total
-            whole = is_whole(sharding(entry, self._catalog.tables)) and bool(entry.routing.variables)
-            planned = plan_view(entry, self._catalog, self._degrees, whole_rows=whole)
+            whole = planning.keeps_whole(entry, self._catalog)
+            planned = planning.plan_view(entry, self._catalog, self._degrees, whole_rows=whole)
             if planned.load * 1.5 < planned.load_before:
                 self._build(replace(planned, entry=replace(planned.entry, generation=entry.generation + 1)))
 

@@ -83,10 +83,11 @@ class Engine:
         return self.sharding is not None and is_large(self._largest, self.sharding.routing.shards)
 
     def _made(self, sharding: Sharding) -> View:
-        for view in sharding.beneath:
-            self._database.create_view(view.name, view.text, **dict(view.options))
-        query: Any = sharding.gathered or sharding.engine_query()
-        return self._database.create_view(sharding.name, query, **sharding.engine_options())
+        made: Any = None
+        for name, query, options in sharding.engine_views():
+            given: Any = query
+            made = self._database.create_view(name, given, **options)
+        return made  # type: ignore[no-any-return]
 
     def explain(self) -> Explanation:
         """What the engine does for its view."""

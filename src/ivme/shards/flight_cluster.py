@@ -102,7 +102,7 @@ class FlightCluster:
 
     def _with_peers(self, question: Question) -> Question:
         """A shard that puts rows to others is told where they are."""
-        if question.head["op"] != "spread":
+        if question.head["op"] != "spread" and not question.head.get("last_round"):
             return question
         entries = ((shard, self._entry(shard)) for shard in range(self.checkpoint.shards))
         peers = {str(shard): (entry.address, entry.epoch) for shard, entry in entries}

@@ -173,7 +173,6 @@ def _values(
 def expanded(rows: pa.Table) -> pa.Table:
     """Rows as SQL gives them: each repeated by its multiplicity, without that column."""
     weights = rows.column(WEIGHT).to_numpy()
-    plain = rows.drop_columns([WEIGHT])
-    if (weights == 1).all():
-        return plain
-    return plain.take(pa.array(np.repeat(np.arange(rows.num_rows), np.maximum(weights, 0))))
+    if not (weights == 1).all():  # rows without columns have a number as long as the weights are there
+        rows = rows.take(pa.array(np.repeat(np.arange(rows.num_rows), np.maximum(weights, 0))))
+    return rows.drop_columns([WEIGHT])

@@ -3,14 +3,15 @@
 What changed in its part, each shard says by itself. What the groups that changed somewhere are now, all shards are
 asked within the step: that is the value after it. Without the changes it is the value before. A sum that does not fit
 its type is found here, before the step has happened. Nothing is kept in the driver; a shard looks through its rows of
-the view once for a step that changes any (`whole_rows=True` spares that).
+the view once for a step that changes any (`whole_rows=True` spares that). Of a view that shows the first rows in an
+order, all shards tell their first ones.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from ivme.shards.access import put_together
+from ivme.shards.access import in_order, put_together
 from ivme.shards.coordinator import Coordinator, OpenStep
 from ivme.shards.engine import change_schema
 from ivme.shards.merge import WEIGHT, consolidated, expanded
@@ -32,7 +33,7 @@ def merged_changes(coordinator: Coordinator, step: OpenStep) -> list[PackedPart]
 def _merged(coordinator: Coordinator, step: OpenStep, made: Sharding, changed: pa.Table) -> pa.Table:
     """The change of the view's own rows, from the changes of their parts."""
     names = [column.name for column in made.partial if isinstance(column.source, str)]
-    keys = changed.select(names if made.has_partial_rows else changed.column_names[:-1])
+    keys = changed.select(names if made.has_partial_rows else [] if made.is_cut else changed.column_names[:-1])
     answers = coordinator.within(step, {"op": "parts", "view": made.name}, (keys,))
     after = pa.concat_tables(answer.tables[0] for answer in answers if answer.tables)
     before = consolidated(pa.concat_tables([after, _signed(changed, -1)]))
@@ -45,6 +46,8 @@ def _rows(made: Sharding, parts: pa.Table) -> pa.Table:
     if made.has_partial_rows:
         return put_together(made, [expanded(parts)])
     rows = consolidated(parts)
+    if made.order is not None:
+        return in_order(made.order, rows)
     return rows.set_column(rows.num_columns - 1, WEIGHT, pa.array([1] * rows.num_rows, pa.int64()))
 
 

@@ -95,8 +95,10 @@ def _ipc(table: pa.Table) -> pa.Buffer:
 
 
 def error_head(error: BaseException) -> dict[str, Any]:
-    """An error as the head of an answer."""
-    return {"error": [type(error).__name__, str(error)]}
+    """An error as the head of an answer, in its class of `ivme.errors` or the nearest one above it."""
+    public = (kind.__name__ for kind in type(error).__mro__ if getattr(errors, kind.__name__, None) is kind)
+    own = type(error).__name__
+    return {"error": [own if isinstance(error, LostError) else next(public, own), str(error)]}
 
 
 def raise_error(head: Mapping[str, Any]) -> None:

@@ -12,25 +12,25 @@ from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
 from ivme.query.shape import is_shape, view_shape
+from ivme.query.sql_script import named_relations
 from ivme.query.typed import typed
+from ivme.shards.block_key import BlockKey, block_keys
 from ivme.shards.catalog import ShardCatalog, ViewEntry, ViewText
-from ivme.shards.common_key import CommonKey
 from ivme.shards.degrees import choose_routing, merged_degrees, routing_load
 from ivme.shards.engine import Engine
+from ivme.shards.exchange import can_feed, readers
 from ivme.shards.functions import defined
 from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import (
-    head_variable,
     is_gathered,
     is_whole,
-    key_of_blocks,
-    parse_view,
     sharding,
     shareable,
-    view_as_table,
+    stored_key,
     whole_aggregates,
 )
+from ivme.shards.view_query import parse_view, view_as_table
 
 Degrees = Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]
 
@@ -56,11 +56,22 @@ def check_view(entry: ViewEntry, catalog: ShardCatalog) -> None:
     _explained(_gathered(entry) if is_gathered(entry, query) else entry, catalog.tables)
 
 
-def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whole_rows: bool) -> Planned:
-    """Chooses the routing of a view that shards can maintain from the statistics of its tables."""
+def plan_view(
+    entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whole_rows: bool, may_be_fed: bool = True
+) -> Planned:
+    """Chooses the routing of a view that shards can maintain from the statistics of its tables.
+
+    One on views may be fed by them from now on, if the shards that there are can tell their rows.
+    """
     query = parse_view(entry, catalog.tables)
     if is_gathered(entry, query):
-        return Planned(_by_key(entry, query, catalog.tables), 1, 1.0, 1.0)
+        planned = _by_key(entry, query, catalog.tables, whole_rows=whole_rows)
+        is_spread = planned.routing.variables or entry.feeds
+        fed = None if is_spread or not may_be_fed else _fed(entry, catalog)
+        if fed is None:
+            return Planned(planned, 1, 1.0, 1.0)
+        spread = plan_view(fed, catalog, degrees, whole_rows=whole_rows)
+        return spread if spread.entry.routing.variables else Planned(planned, 1, 1.0, 1.0)
     query = typed(query).query
     unrouted = replace(entry, routing=Routing(entry.routing.shards, (), ()))
     parts = degrees(catalog.with_view(unrouted), entry.name)
@@ -71,13 +82,54 @@ def plan_view(entry: ViewEntry, catalog: ShardCatalog, degrees: Degrees, *, whol
     return Planned(replace(entry, routing=routing), sum(each["rows"] for each in found), load, before)
 
 
+def _fed(entry: ViewEntry, catalog: ShardCatalog) -> ViewEntry | None:
+    """A view on views that is fed by them; None if it reads none, or one whose changes no shard knows alone."""
+    views = _views_read(entry, catalog)
+    if not views or not all(can_feed(view, catalog) for view in views):
+        return None
+    return replace(entry, feeds=tuple(view_as_table(view, catalog.tables) for view in views))
+
+
+def _views_read(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
+    """The views that a view's own text reads."""
+    read = {table.name for table in parse_view(entry, catalog.tables).tables}
+    return [view for view in catalog.views if view.name in read and view.name in {v.name for v in entry.beneath}]
+
+
+def to_make_whole(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
+    """The views that have to be spread with whole groups, so that a view that no key spreads can be fed by them.
+
+    None if that does not help.
+    """
+    query = parse_view(entry, catalog.tables)
+    views = _views_read(entry, catalog)
+    parts = [view for view in views if not can_feed(view, catalog)]
+    if query.has_closures or not parts or not all(_can_be_whole(view, catalog) for view in parts):
+        return []
+    is_keyed = is_gathered(entry, query) and _by_key(entry, query, catalog.tables, whole_rows=False).routing.variables
+    return [] if is_keyed else parts
+
+
+def _can_be_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
+    made = sharding(entry, catalog.tables)
+    return made.gathered is None and bool(made.query.output) and not made.query.input
+
+
+def keeps_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
+    """Whether a view that is spread anew must have each row or group in one shard again."""
+    made = sharding(entry, catalog.tables)
+    feeds_groups = entry.name in readers(catalog) and bool(made.query.aggregates or made.query.distinct)
+    is_chosen = entry.name in readers(catalog) and made.gathered is not None
+    return feeds_groups or is_chosen or (is_whole(made) and bool(entry.routing.variables))
+
+
 def planned_for(catalog: ShardCatalog, shards: int, degrees: Degrees) -> ShardCatalog:
     """The catalog with all views spread over another number of shards."""
     found = catalog
     for entry in catalog.views:
-        whole = is_whole(sharding(entry, catalog.tables)) and bool(entry.routing.variables)
+        whole = keeps_whole(entry, catalog)
         unrouted = replace(entry, routing=Routing(shards, (), ()), generation=entry.generation + 1)
-        found = found.with_view(plan_view(unrouted, catalog, degrees, whole_rows=whole).entry)
+        found = found.with_view(plan_view(unrouted, found, degrees, whole_rows=whole, may_be_fed=False).entry)
     return found
 
 
@@ -88,12 +140,13 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), (), home),)))
 
 
-def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> ViewEntry:
+def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...], *, whole_rows: bool) -> ViewEntry:
     """A view of several blocks, or on other views, spread by a key that all blocks have; in one shard without one."""
-    key = key_of_blocks(entry, query, tables)
+    found = block_keys(entry, query, tables)
+    key = next((key for key in found if key.column or not whole_rows), None)
     if key is None:
         return _gathered(entry)
-    shares, shards = ((head_variable(query, key.column), entry.routing.shards),), entry.routing.shards
+    shares, shards = ((key.variable, entry.routing.shards),), entry.routing.shards
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), shares, 0),)))
 
 
@@ -101,8 +154,10 @@ def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ..
     """The views that a view reads, and those that they read, in the order in which they were made."""
     views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
     query = view_shape(entry.text, (*catalog.tables, *views), entry.name, defined(entry.functions))
-    read = {table.name for table in query.tables}
-    needed = {name for view in catalog.views if view.name in read for name in (view.name, *_names(view.beneath))}
+    named = named_relations(entry.text, defined(entry.functions)) | {table.name.lower() for table in query.tables}
+    needed = {
+        name for view in catalog.views if view.name.lower() in named for name in (view.name, *_names(view.beneath))
+    }
     return tuple(ViewText(v.name, v.text, v.options, v.functions) for v in catalog.views if v.name in needed)
 
 
@@ -152,17 +207,29 @@ def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]
     """How the rows of a view are spread over shards, or why they are in one."""
     made = sharding(entry, tables)
     if made.gathered is None:
-        return routing_notes(entry)
-    key = key_of_blocks(entry, made.query, tables) if entry.routing.variables else None
-    return gathered_notes(entry, made.query) if key is None else keyed_notes(entry, key)
+        return (*routing_notes(entry), *fed_notes(entry))
+    query = parse_view(entry, tables)
+    key = stored_key(entry, query, tables)
+    return gathered_notes(entry, query) if key is None else (*keyed_notes(entry, key), *fed_notes(entry))
 
 
-def keyed_notes(entry: ViewEntry, key: CommonKey) -> tuple[str, ...]:
+def fed_notes(entry: ViewEntry) -> tuple[str, ...]:
+    """Where the rows of a view on views come from."""
+    names = ", ".join(feed.name for feed in entry.feeds)
+    return (f"fed by {names}: shards send each other what changes there, within the step",) if names else ()
+
+
+def keyed_notes(entry: ViewEntry, key: BlockKey) -> tuple[str, ...]:
     """By what a view of several blocks is spread."""
-    columns = ", ".join(f"{table}.{column}" for table, column in key.origins)
+    columns = ", ".join(dict.fromkeys(f"{relation}.{column}" for _, relation, column in key.places))
+    by = f"{key.column} ({columns})" if key.column else columns
+    merged = "" if key.last is None else "; its rows are merged from those of the shards where it is read"
+    if key.order is not None:
+        first = "the first rows" if key.order.limit is None else f"the first {key.order.from_start().limit} rows"
+        merged = f"; {first} of each shard are put in order where it is read"
     return (
-        f"over {entry.routing.shards} shards by {key.column} ({columns}): all its blocks have this key, so that each "
-        "shard computes the whole view for its own keys",
+        f"over {entry.routing.shards} shards by {by}: all its blocks have this key, so that each shard computes the "
+        f"whole view for its own keys{merged}",
     )
 
 
@@ -170,13 +237,9 @@ def why_gathered(entry: ViewEntry, query: Query) -> str:
     """What a view has that cannot be spread."""
     if query.has_closures:
         return "the paths of a closure go through all rows"
-    if entry.beneath:
-        return "it reads other views, whose rows are on other shards"
-    if is_shape(query):
-        return (
-            "it has several blocks (outer joins, subqueries, set operations, windows or a LIMIT), and shards do not "
-            "send rows from block to block yet"
-        )
+    if entry.beneath or is_shape(query):
+        what = "it reads other views that cannot feed it" if entry.beneath else "it has several blocks"
+        return f"{what}, and no column is a key of all that it is made of"
     return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
 
 

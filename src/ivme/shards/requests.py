@@ -11,12 +11,8 @@ from ivme.shards.catalog import ShardCatalog
 from ivme.shards.distribute import packed_by_shard
 from ivme.shards.functions import NamedFunction
 from ivme.shards.message import Message
-from ivme.shards.parts import PackedPart
-from ivme.shards.service import ShardService
+from ivme.shards.service import Forward, ShardService
 from ivme.shards.shard import Shard, large_views
-
-Forward = Callable[[int, str, tuple[str, str], list[PackedPart]], None]
-"""Puts parts to another shard: its number, the transaction, partition and attempt, and the parts."""
 
 
 def answer(service: ShardService, message: Message, forward: Forward) -> Message:
@@ -24,7 +20,7 @@ def answer(service: ShardService, message: Message, forward: Forward) -> Message
     head = message.head
     operation = head.get("op")
     if operation == "prepare":
-        return service.prepare(head)
+        return service.prepare(head, forward)
     if operation == "commit":
         service.commit(head["step"], head["file"], head["sources"])
         return Message({})

@@ -15,12 +15,18 @@ from typing import Any
 
 from ivme.errors import SparkError
 from ivme.shards.catalog import ShardCatalog
+from ivme.shards.distribute import packed_by_shard
+from ivme.shards.exchange import placed_changes
+from ivme.shards.held_step import HeldStep, Round, StepError
 from ivme.shards.message import LostError, Message, error_head
 from ivme.shards.parts import PackedPart
-from ivme.shards.shard import HeldStep, Shard, StepError
+from ivme.shards.shard import Shard
 
 PutKey = tuple[str, str]
 """A partition of a transaction, and the attempt of the task that put it."""
+
+Forward = Callable[[int, str, PutKey, list[PackedPart]], None]
+"""Puts parts to another shard: its number, the transaction, partition and attempt, and the parts."""
 
 
 class ShardService:
@@ -56,23 +62,30 @@ class ShardService:
 
     # Steps
 
-    def prepare(self, head: Mapping[str, Any]) -> Message:
-        """Applies a step in an open transaction and writes its file; the same answer when it is asked again."""
+    def prepare(self, head: Mapping[str, Any], forward: Forward) -> Message:
+        """Applies a round of a step in an open transaction, and writes the step's file after the last one.
+
+        The same answer when it is asked again. `forward` puts what a round changes to other shards.
+        """
         with self._control:
             if self._open is not None and self._open.attempt < head["attempt"]:
                 self._resolve()
             if self._open is None:
-                self._open = self._opened(head)
+                self._open = self._opened(head, forward)
             step = self._open
-        if step.transaction != head["transaction"]:
-            raise SparkError(f"attempt {head['attempt']} at step {head['step']} is over")
-        return step.prepared.result()
+            if step.transaction != head["transaction"]:
+                raise SparkError(f"attempt {head['attempt']} at step {head['step']} is over")
+            number = head.get("round", 0)
+            if not step.has(number):
+                step.begin(number, self._sealed(head["transaction"], head["parts"]))
+            answered = step.answered(number)
+        return answered.result()
 
-    def _opened(self, head: Mapping[str, Any]) -> _OpenStep:
+    def _opened(self, head: Mapping[str, Any], forward: Forward) -> _OpenStep:
         if head["attempt"] <= self._ended or head["step"] <= self.shard.step:
             raise SparkError(f"attempt {head['attempt']} at step {head['step']} is over")
         parts = self._sealed(head["transaction"], head["parts"])
-        return _OpenStep(self.shard, self._lock, head, parts)
+        return _OpenStep(self.shard, self._lock, head, parts, forward)
 
     def commit(self, number: int, file: str | None, sources: Mapping[str, int]) -> None:
         """Is at a step that has happened: keeps what is open if that is it, and else reads it from the checkpoint."""
@@ -81,7 +94,7 @@ class ShardService:
                 return
             step = self._open
             if step is not None:
-                self._end(keep=step.number == number and step.file == file)
+                self._end(keep=step.number == number and step.is_of(file))
             with self._lock:
                 if self.shard.step == number - 1 and file is None:
                     self.shard.step = number  # nothing was for this shard
@@ -100,7 +113,7 @@ class ShardService:
         """Ends a step of which it was not heard whether it happened, as the checkpoint says."""
         assert self._open is not None
         record = self.shard.checkpoint.record(self._open.number)
-        self._end(keep=record is not None and record.files.get(str(self.shard.number)) == self._open.file)
+        self._end(keep=record is not None and self._open.is_of(record.files.get(str(self.shard.number))))
         if record is not None:
             self.shard.sources = record.sources
 
@@ -135,19 +148,60 @@ class ShardService:
         return step.within(read)
 
 
-class _OpenStep:
-    """A step in its thread: applied, then waiting for reads within it and for its decision."""
+class _Read:
+    """Something to read within an open step."""
 
-    def __init__(self, shard: Shard, lock: threading.Lock, head: Mapping[str, Any], parts: list[PackedPart]) -> None:
+    def __init__(self, read: Callable[[Shard], Message]) -> None:
+        self._read = read
+        self.found: Future[Message] = Future()
+
+    def answer(self, shard: Shard) -> None:
+        try:
+            self.found.set_result(self._read(shard))
+        except Exception as error:
+            self.found.set_exception(error)
+
+
+class _OpenStep:
+    """A step in its thread: applied round by round, waiting for the next one, reads within it, and its decision."""
+
+    def __init__(
+        self,
+        shard: Shard,
+        lock: threading.Lock,
+        head: Mapping[str, Any],
+        parts: list[PackedPart],
+        forward: Forward,
+    ) -> None:
         self.transaction: str = head["transaction"]
         self.attempt: int = head["attempt"]
         self.number: int = head["step"]
         self.file: str | None = None
-        self.prepared: Future[Message] = Future()
         self._shard, self._lock, self._head, self._parts = shard, lock, head, parts
-        self._commands: SimpleQueue[bool | tuple[Callable[[Shard], Message], Future[Message]]] = SimpleQueue()
+        self._is_through = False
+        self._round: int = head.get("round", 0)
+        self._forward = forward
+        self._answers: dict[int, Future[Message]] = {self._round: Future()}
+        self._commands: SimpleQueue[bool | Round | _Read] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name=f"ivme-step-{shard.number}", daemon=True)
         self._thread.start()
+
+    def is_of(self, file: str | None) -> bool:
+        """Whether a record that names this file, or none, is that of this attempt: one that was not through is not."""
+        return self._is_through and self.file == file
+
+    def has(self, number: int) -> bool:
+        """Whether a round has begun, or is over."""
+        return number <= max(self._answers)
+
+    def begin(self, number: int, parts: Sequence[PackedPart]) -> None:
+        """Goes on with the next round, for which other shards have sent these parts."""
+        self._answers[number] = Future()
+        self._commands.put((number, parts))
+
+    def answered(self, number: int) -> Future[Message]:
+        """The answer of a round; that of the last one that began, if it has failed."""
+        return self._answers.get(number) or self._answers[max(self._answers)]
 
     def _run(self) -> None:
         with self._lock:
@@ -155,18 +209,42 @@ class _OpenStep:
                 named = self._head["catalog"]
                 catalog = None if named is None else (named[0], ShardCatalog.from_json(named[1]))
                 clipped, checked = self._head["clipped"], self._head["checked"]
-                self._shard.hold(self.number, catalog, self._parts, clipped, self._decided, checked)
+                held = self._shard.hold
+                held(self.number, catalog, list(self._parts), clipped, self._decided, checked, self._round)
             except StepError as error:
                 self._answer(Message({**error_head(error.reason), "in_table": error.in_table}))
             except Exception as error:
                 self._answer(Message({**error_head(error), "in_table": False}))
 
     def _answer(self, message: Message) -> None:
-        if not self.prepared.done():
-            self.prepared.set_result(message)
+        prepared = self._answers[self._round]
+        if not prepared.done():
+            prepared.set_result(message)
 
-    def _decided(self, held: HeldStep) -> bool:
-        """Writes the file of the step, answers, and waits."""
+    def _decided(self, held: HeldStep) -> bool | Round:
+        """Sends what a round has changed, or writes the file of the step after the last one; answers, and waits."""
+        if self._round < self._head.get("last_round", 0):
+            self._answer(Message({"sent": self._send(held)}))
+        else:
+            self._write(held)
+        while not isinstance(command := self._commands.get(), bool):
+            if isinstance(command, tuple):
+                self._round = command[0]
+                self._parts += command[1]
+                return command
+            command.answer(self._shard)
+        return command
+
+    def _send(self, held: HeldStep) -> list[tuple[int, PutKey]]:
+        """Puts changes to the shards of the views that they feed; to which, and under which key."""
+        shard, key = self._shard, (f"round-{self._round}-from-{self._shard.number}", "0")
+        told, held.told = held.told, []
+        packed = packed_by_shard(placed_changes(shard.catalog, told))
+        for target, parts in packed.items():
+            self._forward(target, self.transaction, key, parts)
+        return [(target, key) for target in packed]
+
+    def _write(self, held: HeldStep) -> None:
         parts = [*held.changes, *self._parts]
         if parts or self._head["catalog"] is not None:
             shard = self._shard
@@ -174,19 +252,13 @@ class _OpenStep:
         views = [view for view, _ in held.partial]
         rows = sum(part.rows for part in self._parts)
         head = {"file": self.file, "rows": rows, "entries": held.entries, "partial": views, "large": held.large}
+        self._is_through = True
         self._answer(Message(head, tuple(change for _, change in held.partial)))
-        while not isinstance(command := self._commands.get(), bool):
-            read, found = command
-            try:
-                found.set_result(read(self._shard))
-            except Exception as error:
-                found.set_exception(error)
-        return command
 
     def within(self, read: Callable[[Shard], Message]) -> Message:
-        found: Future[Message] = Future()
-        self._commands.put((read, found))
-        return found.result()
+        asked = _Read(read)
+        self._commands.put(asked)
+        return asked.found.result()
 
     def decide(self, keep: bool) -> None:
         """Ends the step; nothing of it is left open when this returns."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +20,10 @@ from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.degrees import local_degrees
 from ivme.shards.distribute import Placed, packed_by_shard, place_in_view, place_rows
-from ivme.shards.engine import Engine
+from ivme.shards.engine import Engine, change_schema
+from ivme.shards.exchange import due, placed_changes, readers
+from ivme.shards.held_step import HeldStep, Round, StepError, Work
+from ivme.shards.merge import finish
 from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 from ivme.shards.sharding import needs_merging, sharding
 
@@ -28,31 +31,6 @@ REQUEST = "?"
 """The column with the number of the request that a row answers."""
 
 _ABOUT = EngineKey("")
-
-Work = list[tuple[EngineKey, list[tuple[str, pa.Table]]]]
-
-
-@dataclass(slots=True)
-class HeldStep:
-    """What a shard has found out about a step that is applied and not decided.
-
-    `changes` are those of followed views whose rows are whole here; `partial` those that have to be merged with other
-    shards'; `entries` the sizes of its engines; `large` the views whose sums may not fit.
-    """
-
-    changes: list[PackedPart] = field(default_factory=list)
-    partial: list[tuple[str, pa.Table]] = field(default_factory=list)
-    entries: dict[str, int] = field(default_factory=dict)
-    large: list[str] = field(default_factory=list)
-
-
-class StepError(Exception):
-    """A step cannot be applied: the reason, and whether a table or a view has it."""
-
-    def __init__(self, reason: IvmeError, *, in_table: bool) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-        self.in_table = in_table
 
 
 class Shard:
@@ -157,11 +135,12 @@ class Shard:
     def write_layout(self, catalog: ShardCatalog, shards: int, epoch: int) -> tuple[dict[str, str], int]:
         """Writes this shard's rows for another number of shards: the files by shard, and how many rows they have.
 
-        The rows are those of tables, of which each is in one shard; views may have copies.
+        The rows are those of tables, of which each is in one shard, and of views that feed others.
         """
-        placed = (
-            each for table in catalog.tables for each in place_rows(catalog, shards, table, self.table_rows(table.name))
-        )
+        rows_of = self.table_rows
+        tables = (each for t in catalog.tables for each in place_rows(catalog, shards, t, rows_of(t.name)))
+        fed = ((name, self.relation_rows(name)) for name in readers(catalog))
+        placed = chain(tables, placed_changes(catalog, fed))
         files, rows = {}, 0
         for new, parts in packed_by_shard(placed).items():
             owner = f"{new}.{self.number}"
@@ -194,18 +173,21 @@ class Shard:
         catalog: tuple[str, ShardCatalog] | None,
         parts: Sequence[PackedPart],
         clipped: Sequence[str],
-        decide: Callable[[HeldStep], bool],
+        decide: Callable[[HeldStep], bool | Round],
         checked: Sequence[str] = (),
+        first_round: int = 0,
     ) -> bool:
         """Applies a step to be, and keeps it if `decide` says so; StepError if it cannot be applied.
 
         `catalog` is the new one, with its name in the checkpoint, if it changes. The changes of `checked` views are
-        wanted, as their sums may not fit.
+        wanted, as their sums may not fit. `decide` is asked after each round, and may begin the next one.
         """
         self.ensure_at(number - 1)
         name, wanted = catalog or (self.catalog_name, self.catalog)
         engines = self._adopted(wanted) if catalog is not None else self.engines
-        work = _by_engine(part.unpacked() for part in parts)
+        given = [part.unpacked() for part in parts]
+        now, later = (given, []) if catalog is not None else due(given, wanted, first_round)  # new engines are filled
+        work = _by_engine(now)
         new: Work = [each for each in work if each[0] not in self.engines]
         held = HeldStep()
         followed: list[Engine] = []
@@ -218,10 +200,15 @@ class Shard:
             _stop_following(followed)
             raise StepError(error, in_table=False) from error
 
-        def decided() -> bool:
+        def decided() -> bool | Work:
+            nonlocal later
             held.entries = {str(key): engine.entries for key, engine in engines.items()}
             held.large = large_views(engines)
-            return decide(held)
+            found = decide(held)
+            if isinstance(found, bool):
+                return found
+            now, later = due((*later, *(part.unpacked() for part in found[1])), wanted, found[0])
+            return _by_engine(now)
 
         try:
             old = [each for each in work if each[0] in self.engines]
@@ -236,9 +223,16 @@ class Shard:
         return kept
 
     def _hold_all(
-        self, work: Work, clipped: Sequence[str], held: HeldStep, decide: Callable[[], bool], checked: Sequence[str]
+        self,
+        work: Work,
+        clipped: Sequence[str],
+        held: HeldStep,
+        decide: Callable[[], bool | Work],
+        checked: Sequence[str],
     ) -> bool:
         """Opens a transaction in each engine, the next one within the one before, and decides in the innermost.
+
+        What the next round brings is opened within them.
 
         No exception passes through a transaction that is open: an error is noted, and all roll back.
         """
@@ -246,8 +240,11 @@ class Shard:
 
         def opened(position: int) -> bool:
             try:
-                if position == len(work):
-                    return decide()
+                while position == len(work):
+                    found = decide()
+                    if isinstance(found, bool):
+                        return found
+                    work.extend(found)
                 key, rows = work[position]
                 engine, wanted = self.engines[key], not key.is_table and key.name in checked
                 return engine.hold(rows, clipped, lambda each: inner(key, each, position + 1), checked=wanted)
@@ -263,7 +260,9 @@ class Shard:
                 made = self.engines[key].sharding
                 if made is not None and needs_merging(made):
                     held.partial.append((key.name, change))
-                else:
+                    return opened(position)
+                held.told.append((key.name, change))
+                if self.catalog.view(key.name).followed:
                     held.changes.append(PackedPart.of(Part(key, CHANGE, change)))
             return opened(position)
 
@@ -290,7 +289,9 @@ class Shard:
 
     def _complete(self, catalog: ShardCatalog, engines: Mapping[EngineKey, Engine]) -> list[Engine]:
         """Makes the views of new engines; those whose view is followed from now on."""
-        keys = [(key, view.followed) for view in catalog.views for key in self._keys(view)]
+        fed = readers(catalog)
+        told = [(view, view.followed or view.name in fed) for view in catalog.views]
+        keys = [(key, is_told) for view, is_told in told for key in self._keys(view)]
         return [engines[key] for key, followed in keys if engines[key].complete(followed=followed)]
 
     # Reading
@@ -332,6 +333,17 @@ class Shard:
         """The rows of a table that this shard has, with their multiplicities as last column."""
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
 
+    def relation_rows(self, relation: str) -> pa.Table:
+        """The rows of a table, or of a view whose rows are whole in shards, that this shard has, weights last."""
+        if EngineKey(relation) in self.engines:
+            return self.table_rows(relation)
+        entry = self.catalog.view(relation)
+        made = sharding(entry, self.catalog.tables)
+        parts = [self.engines[key].rows({}) for key in self._keys(entry)]
+        whole = (finish(made, part) if made.has_partial_rows else part for part in parts)
+        schema = change_schema(made)
+        return pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in whole)])
+
     def rows_of_keys(self, table: str, keys: pa.Table) -> pa.Table:
         """The rows of a table that have the primary keys of some others."""
         return self.engines[EngineKey(table)].rows_of_keys(table, keys)
@@ -339,14 +351,15 @@ class Shard:
     def spread(self, catalog: ShardCatalog, view: str) -> Iterable[Placed]:
         """This shard's rows of a view's tables, as parts for the shards where the new view wants them."""
         entry = catalog.view(view)
-        for relation in sharding(entry, catalog.tables).relations:
-            yield from place_in_view(catalog, entry, catalog.table(relation), self.table_rows(relation))
+        made = sharding(entry, catalog.tables)
+        for relation in made.relations:
+            yield from place_in_view(catalog, entry, made.table(relation), self.relation_rows(relation))
 
     def degrees(self, catalog: ShardCatalog, view: str) -> list[dict[str, Any]]:
         """Statistics of the values in this shard's rows of a view's tables."""
         plan = sharding(catalog.view(view), catalog.tables)
         atoms = with_failing_rows(plan.query)
-        return [local_degrees(atom, self.table_rows(atom.relation)) for atom in atoms]
+        return [local_degrees(atom, self.relation_rows(atom.relation)) for atom in atoms]
 
 
 def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:

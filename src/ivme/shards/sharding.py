@@ -20,18 +20,21 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.errors import PlanError
-from ivme.query.closures import closures_as_relations
 from ivme.query.expression import ColumnRef
 from ivme.query.failures import with_failing_rows
-from ivme.query.model import Aggregate, Atom, Column, HeadColumn, Query, Table
-from ivme.query.parse import as_asked
-from ivme.query.shape import is_shape, view_shape
+from ivme.query.model import Aggregate, Atom, HeadColumn, Query, Table
+from ivme.query.order import Order
+from ivme.query.read_select import ReadSelect
+from ivme.query.shape import is_shape
+from ivme.query.sql_script import named_relations
 from ivme.query.typed import TypedQuery, typed
+from ivme.shards.block_key import BlockKey, block_keys
 from ivme.shards.catalog import ViewEntry, ViewText
-from ivme.shards.common_key import CommonKey, common_key
 from ivme.shards.functions import NamedFunction, defined
 from ivme.shards.hashing import hash_rows
 from ivme.shards.routing import Numbers, Routing, kept_rows, places, variable_hashes
+from ivme.shards.split_tables import renamed_text
+from ivme.shards.view_query import parse_view, rests_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,10 @@ class Sharding:
     """A view over typed tables, its routing, its occurrences, and the query of its engines.
 
     `atoms` are the names of the engines' tables, atom by atom. `gathered` is the view's own text, if it is gathered,
-    and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call.
+    and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call,
+    `unread` tables that texts name in a WITH that nothing reads: the engine has them, without rows. `names` are
+    those of the engine's tables for each text, place by place, if it has some of them several times. `merged` says that
+    of several blocks, the last one's rows or groups have parts in several shards.
     """
 
     name: str
@@ -63,6 +69,16 @@ class Sharding:
     beneath: tuple[ViewText, ...] = ()
     gathered: str | None = None
     functions: tuple[NamedFunction, ...] = ()
+    unread: tuple[Table, ...] = ()
+    names: tuple[tuple[str, ...], ...] | None = None
+    merged: bool = False
+    order: Order | None = None
+    """That of the view's rows, in which the first rows of shards are put together."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the view shows some of the first rows of its shards."""
+        return self.order is not None and not self.order.is_whole
 
     @property
     def query(self) -> Query:
@@ -71,25 +87,33 @@ class Sharding:
     @property
     def has_partial_rows(self) -> bool:
         """Whether the rows of engines are partial rows, and not rows of the view."""
-        return bool(self.query.aggregates) and self.gathered is None
+        return bool(self.query.aggregates) and (self.gathered is None or self.merged)
 
     @property
     def relations(self) -> tuple[str, ...]:
         """The tables whose rows the view's engines have."""
         return tuple(dict.fromkeys(occurrence.relation for occurrence in self.occurrences))
 
-    def _table(self, relation: str) -> Table:
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """The tables without which the view cannot be made."""
+        return (*self.relations, *(table.name for table in self.unread))
+
+    def table(self, relation: str) -> Table:
+        """What is declared of a table, or known of a view that feeds this one."""
         return next(table for table in self.tables if table.name == relation)
 
     def _columns(self, relation: str) -> list[str]:
-        return list(self._table(relation).column_names)
+        return list(self.table(relation).column_names)
 
     def engine_tables(self) -> tuple[Table, ...]:
         """The tables that an engine has."""
-        return tuple(replace(self._table(o.relation), name=o.table) for o in self.occurrences)
+        return (*(replace(self.table(o.relation), name=o.table) for o in self.occurrences), *self.unread)
 
     def engine_query(self) -> Query:
-        """The view over the engine's tables, with partial rows if it has aggregates."""
+        """The view over the engine's tables, with partial rows if it has aggregates; of several blocks the last one."""
+        if self.gathered is not None:
+            return replace(self.query, head=self.partial)
         atoms = tuple(replace(atom, relation=name) for atom, name in zip(self.query.atoms, self.atoms, strict=True))
         made = replace(self.query, atoms=atoms, tables=self.engine_tables(), head=self.partial)
         return replace(made, text=str(made))
@@ -99,6 +123,19 @@ class Sharding:
         if self.gathered is not None:
             return dict(self.options)
         return {name: self._renamed(name, value) for name, value in self.options}
+
+    def engine_views(self) -> Iterator[tuple[str, str | ReadSelect | Query, dict[str, Any]]]:
+        """The views that an engine has, with their options: those beneath the view, and itself."""
+        if self.gathered is None:
+            yield self.name, self.engine_query(), self.engine_options()
+            return
+        names = self.names or (None,) * (len(self.beneath) + 1)
+        for view, given in zip(self.beneath, names, strict=False):
+            yield view.name, renamed_text(view.text, given, self.tables, defined(view.functions)), dict(view.options)
+        shown = self.partial if self.has_partial_rows else None
+        called = defined(self.functions)
+        own = renamed_text(self.gathered, names[-1], self.tables, called, shown, from_start=self.is_cut)
+        yield self.name, own, self.engine_options()
 
     def _renamed(self, option: str, value: Any) -> Any:
         if option in ("append_only", "static"):
@@ -137,6 +174,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     query = parse_view(entry, tables)
     if is_gathered(entry, query):
         return _gathered(entry, query, tables)
+    tables = (*tables, *entry.feeds)
     ready = typed(query)
     groups: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
@@ -157,25 +195,9 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     )
 
 
-def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
-    """A view's query, over tables and the views beneath it as if they were tables."""
-    known = tables
-    for view in entry.beneath if isinstance(entry, ViewEntry) else ():
-        known = (*known, view_as_table(view, known))
-    options = dict(entry.options)
-    query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
-    return closures_as_relations(query, options.get("graph", "digraph"))
-
-
-def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Table:
-    """What is known of a view as if it were a table."""
-    query = parse_view(view, tables)
-    return Table(view.name, tuple(Column(c.name, t) for c, t in zip(query.head, typed(query).head, strict=True)))
-
-
 def is_gathered(entry: ViewEntry, query: Query) -> bool:
     """Whether a view is kept whole in one shard."""
-    if query.has_closures or entry.beneath or is_shape(query):
+    if query.has_closures or (entry.beneath and not entry.feeds) or is_shape(query):
         return True
     return bool(whole_aggregates(query)) and not query.free
 
@@ -190,57 +212,50 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
 
     All rows of these are in one shard, or they are spread by a key that all blocks of the view have.
     """
-    key = key_of_blocks(entry, query, tables) if entry.routing.variables else None
-    places: dict[str, str] = {} if key is None else dict(key.origins)
-    variable = "" if key is None else head_variable(query, key.column)
-    if entry.routing.variables != frozenset({variable} - {""}):
-        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; create it again")
+    read = rests_on(entry, query, tables)
+    key = stored_key(entry, query, tables)
+    by_column = tuple((table.name, table.name, "") for table in read) if key is None else key.places
+    declared = {table.name: table for table in read}
+    variable = "" if key is None else key.variable
     occurrences = tuple(
-        Occurrence(t.name, t.name, _all_of(t, places.get(t.name), variable), "")
-        for t in _rests_on(entry, query, tables)
+        Occurrence(name, relation, _all_of(declared[relation], name, column, variable), "")
+        for name, relation, column in by_column
     )
-    ready, shown = typed(query), query.head
-    below, text = entry.beneath, entry.text
-    called = tuple(dict.fromkeys((*(each for view in below for each in view.functions), *entry.functions)))
+    last = query if key is None or key.last is None else key.last
+    merged = last is not query
+    partial = partial_head(last) if merged else last.head
+    beneath = () if entry.feeds else entry.beneath
+    texts: tuple[ViewEntry | ViewText, ...] = (entry, *beneath)
+    named = {name for view in texts for name in named_relations(view.text, defined(view.functions))}
+    called = tuple(dict.fromkeys((*(each for view in beneath for each in view.functions), *entry.functions)))
     return Sharding(
-        entry.name, ready, entry.routing, occurrences, (), shown, entry.options, tables, below, text, called
+        *(entry.name, typed(last), entry.routing, occurrences, (), partial, entry.options, (*tables, *entry.feeds)),
+        beneath=beneath,
+        gathered=entry.text,
+        functions=called,
+        unread=tuple(table for table in tables if table.name.lower() in named and table not in read),
+        names=None if key is None else key.names,
+        merged=merged,
+        order=None if key is None else key.order,
     )
 
 
-def _rests_on(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> list[Table]:
-    """The tables that a view or a view beneath it reads."""
-    read, known = set(_reads(query)), tables
-    for view in entry.beneath:
-        read |= set(_reads(parse_view(view, known)))
-        known = (*known, view_as_table(view, known))
-    return [table for table in tables if table.name in read]
+def stored_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> BlockKey | None:
+    """The key by which a view of several blocks was spread; None if it was gathered."""
+    if not entry.routing.variables:
+        return None
+    found = block_keys(entry, query, tables)
+    key = next((key for key in found if entry.routing.variables == {key.variable}), None)
+    if key is None:
+        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; make it anew")
+    return key
 
 
-def key_of_blocks(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> CommonKey | None:
-    """The key by which all blocks of a view can be computed apart; None if there is none."""
-    levels: list[tuple[ViewEntry | ViewText, tuple[Table, ...]]] = []
-    known = tables
-    for view in entry.beneath:
-        levels.append((view, known))
-        known = (*known, view_as_table(view, known))
-    return common_key([*levels, (entry, known)], _rests_on(entry, query, tables))
-
-
-def head_variable(query: Query, column: str) -> str:
-    """The variable that a column of a view shows."""
-    return next(str(each.source) for each in query.head if each.name == column)
-
-
-def _reads(query: Query) -> list[str]:
-    """The relations that a query reads, those of closures included."""
-    return [table.name if table.closure_of is None else table.closure_of.relation for table in query.tables]
-
-
-def _all_of(table: Table, key: str | None, variable: str) -> Atom:
+def _all_of(table: Table, name: str, key: str, variable: str) -> Atom:
     """All rows of a table; those of a table with a key are routed by the variable that stands for it."""
-    names = table.column_names
-    terms = names if key is None else tuple(variable if name == key else f"#{name}" for name in names)
-    return Atom(table.name, terms, tuple(map(ColumnRef, names)))
+    columns = table.column_names
+    terms = columns if not key else tuple(variable if column == key else f"#{column}" for column in columns)
+    return Atom(name, terms, tuple(map(ColumnRef, columns)))
 
 
 def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
@@ -289,4 +304,5 @@ def is_whole(sharding: Sharding) -> bool:
 
 def needs_merging(sharding: Sharding) -> bool:
     """Whether rows of shards are not rows of the view: multiplicities add up where rows simply follow each other."""
-    return not is_whole(sharding) and bool(sharding.query.aggregates or sharding.query.distinct)
+    is_partial = not is_whole(sharding) and bool(sharding.query.aggregates or sharding.query.distinct)
+    return is_partial or sharding.is_cut

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ivme.database import Database
@@ -13,8 +14,8 @@ from ivme.query.shape import is_shape
 from ivme.query.types import Type
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.merge import WEIGHT
-from ivme.shards.routing import kept_rows
-from ivme.shards.sharding import Sharding
+from ivme.shards.routing import Routing, kept_rows
+from ivme.shards.sharding import Sharding, sharding
 from ivme.view import View
 
 if TYPE_CHECKING:
@@ -30,9 +31,11 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
     The view to compare with is one of an embedded database, which is verified itself.
     """
     made, entry = view.sharding, database._catalog.view(view.name)
+    unspread = replace(entry, feeds=(), routing=Routing(entry.routing.shards, (), ()))
+    tables = sharding(unspread, database._catalog.tables).needed if entry.feeds else made.needed
     functions = [each.user_function() for each in database._catalog.functions]
     with Database(functions=functions) as fresh:
-        for relation in made.relations:
+        for relation in tables:
             declared = database._catalog.table(relation)
             fresh.create_table(relation, {c.name: c.type for c in declared.columns if c.type is not None})
             for answer in database._ask_all({"op": "table", "table": relation}):

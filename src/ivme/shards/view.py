@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.distinct import added_up
@@ -44,7 +45,7 @@ class ShardedView:
     def sharding(self) -> Sharding:
         """How its rows are spread over shards."""
         catalog = self._database._catalog
-        if self.name not in self._database.views:
+        if self.name not in self._database.views or self._database._views.get(self.name, self) is not self:
             raise PlanError(f"view {self.name} was dropped")
         return sharding(catalog.view(self.name), catalog.tables)
 
@@ -52,6 +53,17 @@ class ShardedView:
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(column.name for column in self.sharding.query.head)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters, none if the view has rows without any."""
+        return self.sharding.query.parameters
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns with their Arrow types."""
+        types = map(arrow_type, self.sharding.typed.head)
+        return pa.schema(list(zip(self.columns, types, strict=True)))
 
     def __repr__(self) -> str:
         return f"<ShardedView {self.name}: {self.sharding.query}>"
@@ -103,8 +115,9 @@ class ShardedView:
         """The only value of the only row."""
         rows = [row for row, multiplicity in self.items(**parameters) for _ in range(min(multiplicity, 2))]
         if len(rows) != 1 or len(rows[0]) != 1:
-            shape = f"{len(rows)} rows of {len(self.columns)} columns" if len(rows) < 2 else "several rows"
-            raise DataError(f"view {self.name} has {shape}, so it is not a single value")
+            number = "2 or more" if len(rows) > 1 else len(rows)
+            shape = f"{number} rows of {len(self.columns)} columns"
+            raise DataError(f"view {self.name} is not a single value: it has {shape}")
         return rows[0][0]
 
     def count(self, **parameters: Any) -> int:

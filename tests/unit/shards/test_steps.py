@@ -17,8 +17,9 @@ from ivme.shards import coordinator
 from ivme.shards.coordinator import Coordinator, StepInput
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.distribute import packed_by_shard, place_rows, with_weights
+from ivme.shards.held_step import HeldStep
 from ivme.shards.message import LostError, Message, Question, error_head
-from ivme.shards.shard import HeldStep, Shard
+from ivme.shards.shard import Shard
 from ivme.store.checkpoint_store import FolderStore
 from tests.sharded_databases import LocalCluster, local_database, reopened
 

@@ -1,0 +1,50 @@
+"""A view's text as a query, over tables and the views beneath it as if these were tables."""
+
+from __future__ import annotations
+
+from ivme.query.closures import closures_as_relations
+from ivme.query.model import Column, Query, Table
+from ivme.query.parse import as_asked
+from ivme.query.shape import view_shape
+from ivme.query.typed import typed
+from ivme.shards.catalog import ViewEntry, ViewText
+from ivme.shards.functions import defined
+
+
+def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
+    """A view's query, over tables and the views beneath it as if they were tables."""
+    known = known_to(entry, tables)[-1][1] if isinstance(entry, ViewEntry) else tables
+    options = dict(entry.options)
+    query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
+    return closures_as_relations(query, options.get("graph", "digraph"))
+
+
+def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Table:
+    """What is known of a view as if it were a table."""
+    query = parse_view(view, tables)
+    return Table(view.name, tuple(Column(c.name, t) for c, t in zip(query.head, typed(query).head, strict=True)))
+
+
+def known_to(entry: ViewEntry, tables: tuple[Table, ...]) -> list[tuple[ViewEntry | ViewText, tuple[Table, ...]]]:
+    """The views that a view's engine makes beneath it, and itself, each with the tables and views that it sees."""
+    if entry.feeds:
+        return [(entry, (*tables, *entry.feeds))]
+    levels: list[tuple[ViewEntry | ViewText, tuple[Table, ...]]] = []
+    known = tables
+    for view in entry.beneath:
+        levels.append((view, known))
+        known = (*known, view_as_table(view, known))
+    return [*levels, (entry, known)]
+
+
+def rests_on(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> list[Table]:
+    """The tables that a view or a view beneath it reads."""
+    read = set(_reads(query))
+    for view, known in known_to(entry, tables)[:-1]:
+        read |= set(_reads(parse_view(view, known)))
+    return [table for table in (*tables, *entry.feeds) if table.name in read]
+
+
+def _reads(query: Query) -> list[str]:
+    """The relations that a query reads, those of closures included."""
+    return [table.name if table.closure_of is None else table.closure_of.relation for table in query.tables]

@@ -1,0 +1,70 @@
+"""Shards for tests that hold for every database: those that need what shards lack are skipped, by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ivme.errors import PlanError
+from ivme.shards.database import ShardedDatabase
+
+LACKING = {
+    "_runtime": "looks into the engine",
+    "definitions": "looks into the engine",
+    "entries": "counts the entries of one engine",
+    "checkpoint_to": "copies a directory",
+    "sql": "statements need rows at hand",
+    "contents": "reads a table whole",
+    "upsert": "reads before it writes",
+    "update": "reads before it writes",
+    "delete_where": "reads before it writes",
+    "replace": "reads before it writes",
+    "truncate": "reads before it writes",
+    "add_column": "columns of tables stay",
+    "drop_column": "columns of tables stay",
+    "rename_column": "columns of tables stay",
+    "table": "tables are read by views",
+    "create_ies": "its tables are DuckDB's",
+    "set_table_options": "promises of tables stay",
+}
+"""The methods of `ivme.Database` that shards lack, and why."""
+
+REFUSED = ("semantics='ring'", "do not add up over shards", "its payloads are Python objects")
+"""Refusals of views that only shards make, by what they say."""
+
+DIFFERENT = {
+    "test_insert_then_delete_is_the_identity": "asks for the maps of one engine",
+    "test_access_requests_check_names_and_types": "the refusal has other words",
+    "test_a_failing_join_key_joins_with_everything": "a key that fails cannot be routed: the batch is refused",
+    "test_keys_that_fail_on_both_sides_are_found": "a key that fails cannot be routed: the batch is refused",
+    "test_a_row_that_some_parameter_shows_is_an_error": "a key that fails cannot be routed: the view is refused",
+    "test_a_view_that_is_recomputed_is_refused_when_it_is_read": "the batch is refused already",
+    "test_another_view_without_a_guard_refuses_the_row_still": "a key that fails is refused without naming the row",
+    "test_a_stored_sum_beyond_its_type_refuses_the_batch_and_names_view_and_column": "names the column of the parts",
+    "test_a_sum_that_is_multiplied_while_it_is_read_is_refused_in_the_right_words": "names the column of the parts",
+    "test_a_sum_that_only_an_average_uses_may_exceed_the_type_of_sums": "sums of a new view are checked when read",
+    "test_a_decimal_sum_of_more_than_38_digits_is_refused": "the refusal has other words",
+    "test_a_sum_of_infinities_of_both_signs_is_one_row_that_comes_and_goes": "compares NaN by identity",
+}
+"""Tests of the conformance suite that shards do not pass, and why: errors in other places or words, no other rows."""
+
+
+class ShardedFace:
+    """A `ShardedDatabase`; asking for what it lacks skips the test, and so does a view that only shards refuse."""
+
+    def __init__(self, database: ShardedDatabase) -> None:
+        self.database = database
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LACKING:
+            pytest.skip(f"shards have no {name}: {LACKING[name]}")
+        return getattr(self.database, name)
+
+    def create_view(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return self.database.create_view(*arguments, **options)
+        except PlanError as error:
+            if any(reason in str(error) for reason in REFUSED):
+                pytest.skip(str(error))
+            raise
