@@ -26,7 +26,7 @@ def db() -> Iterator[Database]:
 @pytest.mark.parametrize(
     ("text", "advice"),
     [
-        ("SELECT * FROM bought", r"by db\.view\('bought'\)\(who=\.\.\., much=\.\.\.\)"),
+        ("SELECT * FROM bought", r"with db\.view\('bought'\)\(who=\.\.\., much=\.\.\.\)"),
         ("CREATE VIEW spent AS SELECT id FROM orders", "replace=True, CREATE OR REPLACE"),
         ("CREATE TABLE orders (id INT)", "replace=True, CREATE OR REPLACE"),
         ("CREATE OR REPLACE VIEW spent AS SELECT id FROM orders", "cannot replace view spent: big needs it"),

@@ -97,7 +97,9 @@ void bind_transaction(nb::module_& m) {
             nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())
         .def("set_emits",
              [](ViewChain& chain, size_t trigger, const std::vector<size_t>& views) {
-                 for (size_t view : views) chain.views.at(view);
+                 for (size_t view : views) {
+                     if (view >= chain.views.size()) throw std::out_of_range("there is no such view in the chain");
+                 }
                  chain.emits[trigger] = views;
              })
         .def(

@@ -232,7 +232,7 @@ private:
     }
 
     // Rows with equal codes as one, without those whose weights sum to zero.
-    const ChangedRows& net(ChainView& view, const ChangedRows& rows, ChangedRows& to) {
+    const ChangedRows& net(ChainView& view, ChangedRows& rows, ChangedRows& to) {
         if (rows.n() == 1 && rows.weights[0]) return rows;
         view.sums.shape(count_of(rows.columns), Layout());
         kernel_.machine.net(rows.places(), rows.weights.data(), rows.n(), view.sums);
