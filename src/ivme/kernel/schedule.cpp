@@ -183,10 +183,10 @@ void Schedule::run_node(size_t node, const Lane& lane) {
             lane.machine.run(*job.trigger, job.inputs, lane.log);
         }
     } catch (...) {
-        lane.machine.poll = poll;
+        lane.machine.poll = std::move(poll);
         throw;
     }
-    lane.machine.poll = poll;
+    lane.machine.poll = std::move(poll);
 }
 
 void Schedule::fail(size_t node) noexcept {

@@ -55,7 +55,7 @@ private:
         size_t writer = NOBODY;
         std::vector<size_t> readers;
     };
-    struct Stopped {};  // thrown where a step is not wanted any more
+    struct Stopped : std::exception {};  // thrown where a step is not wanted any more
 
     static constexpr size_t NOBODY = ~size_t{0};
 

@@ -34,7 +34,7 @@ void Workers::start(unsigned threads) noexcept {
     try {
         for (; started_ < std::min(threads, MOST); ++started_) std::thread([this] { work(); }).detach();
     } catch (const std::system_error&) {
-        // Then fewer help.
+        return;  // then fewer help
     }
 }
 

@@ -45,7 +45,8 @@ def test_the_delta_of_a_cycle_walks_along_a_path(label: str) -> None:
 
 def test_the_stages_of_a_cycle_carry_one_variable_from_one_to_the_next() -> None:
     stages, _, _ = found(CYCLE, "R")
-    assert [[leaf.label for leaf in stage] for stage in stages] == [["S", "T"], ["U"], ["V", "W"]]
+    labels = [[leaf.label for leaf in stage if isinstance(leaf, Leaf)] for stage in stages]
+    assert [["S", "T"], ["U"], ["V", "W"]] == labels
 
 
 def test_the_whole_join_of_a_cycle_is_built_with_pairs() -> None:
