@@ -111,7 +111,7 @@ def test_another_signature_is_refused(directory: Path) -> None:
                 db.create_function("doubled", doubled, arguments=arguments, returns=returns, called_with_null=nulls)
         assert db.functions == {}
     with Database(directory, functions=[UserFunction("doubled", doubled, ["int"], "float")]) as db:
-        assert "needs the function doubled(int) -> int, and the one that is there" in db.broken_views["v"]
+        assert "needs the function doubled(int) -> int, but the one in this database" in db.broken_views["v"]
         db.drop_function("doubled")
         db.create_function("doubled", doubled, arguments=["int"], returns="int")
         assert not db.broken_views

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from collections import Counter
 from decimal import Decimal
@@ -165,15 +166,28 @@ def test_threads_change_nothing_at_length(seed: int) -> None:
     check(seed, 25)
 
 
-def test_an_interrupted_batch_leaves_nothing() -> None:
+@pytest.mark.long
+def test_an_interrupted_batch_leaves_nothing_or_is_there() -> None:
+    """Python drops an interrupt that comes in a callback of its collector, which is off for that reason."""
     with made(2) as db:
         stream = Stream(7)
         for table in TABLES:
             db.insert(table, arrow(db, table, [stream.row(table) for _ in range(3000)]))
         before = contents(db)
-        rows = [(i % 3000, i, 1, "AIR", None, None) for i in range(1_500_000)]
-        raised = _interrupted(lambda: db.insert("lines", arrow(db, "lines", rows)), 1.5)
-        assert raised == (contents(db) == before)
+        batch = arrow(db, "lines", [(i % 3000, i, 1, "AIR", None, None) for i in range(500_000)])
+        gc.disable()
+        try:
+            raised = _interrupted(lambda: db.insert("lines", batch), 0.3)
+        finally:
+            gc.enable()
+        found = contents(db)
+        assert (
+            found == before
+            if raised and found["lines"] == before["lines"]
+            else len(batch) + 3000 == found["lines"].total()
+        )
+        for name in VIEWS:
+            db.view(name).verify()
 
 
 def _interrupted(work: Any, seconds: float) -> bool:

@@ -117,4 +117,4 @@ def test_the_latest_requests_are_asked_again_by_the_plan_that_the_view_has() -> 
     assert asked.measured is not None
     assert (5, 5) == (kept.measured.requests, asked.measured.requests)
     assert kept.measured.operations_a_request < asked.measured.operations_a_request / 4
-    assert "5 requests, asked again" in str(asked)
+    assert "5 requests, repeated" in str(asked)

@@ -84,7 +84,7 @@ def test_a_program_that_fails_is_rolled_back() -> None:
     ("make", "message"),
     [
         (lambda: counter("INSERT INTO t SELECT :x"), "it may change the answer"),
-        (lambda: counter("INSERT INTO c SELECT :y"), "asks for :y"),
+        (lambda: counter("INSERT INTO c SELECT :y"), "uses :y"),
         (lambda: counter({"u": "DELETE FROM c"}), "for each of its inputs"),
         (lambda: relation("a b", {"x": "int"}), "plain name"),
         (
