@@ -168,7 +168,7 @@ public:
         }
         return true;
     }
-    // The caller has let the GIL go: whoever holds the dictionary may need it.
+    // The caller has let the GIL go: the thread that holds the dictionary may need it.
     bool encode(int64_t* codes) const {
         if (!n_) return true;
         if (!are_strings(0, n_)) return false;

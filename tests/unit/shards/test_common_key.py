@@ -134,7 +134,8 @@ ALL = {**KEYED, **MERGED, **ORDERED}
 def test_views_with_a_common_key_are_spread_and_have_the_rows_and_changes_of_the_embedded_database(
     tmp_path: Path, views: dict[str, str]
 ) -> None:
-    chance, present = random.Random(7), {"r": [], "s": []}  # type: ignore[var-annotated]
+    chance = random.Random(7)
+    present: dict[str, list[Any]] = {"r": [], "s": []}
     with made(Database(), views) as expected, made(local_database(tmp_path, 3), views) as db:
         assert [] == [name for name in views if not is_keyed(db, name)]
         feeds = {name: (expected.view(name).changes(), db.view(name).changes()) for name in views}

@@ -70,7 +70,8 @@ def both(path: Path, chance: random.Random, here: Rows, shards: int = 3) -> tupl
 
 
 def check_stream(path: Path, seed: int, steps: int) -> None:
-    chance, here = random.Random(seed), {"city": [], "edge": []}  # type: ignore[var-annotated]
+    chance = random.Random(seed)
+    here: dict[str, list[Any]] = {"city": [], "edge": []}
     expected, db = both(path, chance, here)
     databases: list[Any] = [expected, db]
     feeds = {name: (expected.view(name).changes(), db.view(name).changes()) for name in VIEWS}
@@ -131,7 +132,8 @@ def test_what_a_later_round_refuses_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_a_shard_that_is_lost_between_rounds_costs_an_attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    chance, here = random.Random(1), {"city": [], "edge": []}  # type: ignore[var-annotated]
+    chance = random.Random(1)
+    here: dict[str, list[Any]] = {"city": [], "edge": []}
     expected, db = both(tmp_path, chance, here)
     forward = LocalCluster._forward
     lost: list[int] = []
@@ -173,7 +175,8 @@ def test_an_attempt_that_was_not_through_is_not_kept_by_a_step_without_this_shar
 
 @pytest.mark.long
 def test_hosts_send_each_other_what_changes(tmp_path: Path) -> None:
-    chance, here = random.Random(5), {"city": [], "edge": []}  # type: ignore[var-annotated]
+    chance = random.Random(5)
+    here: dict[str, list[Any]] = {"city": [], "edge": []}
     with declared(hosted_database(tmp_path, 3, 2)) as db:
         expected = declared(Database())
         change(chance, here, [expected, db], size=12)

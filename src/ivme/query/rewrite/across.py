@@ -12,10 +12,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from ivme.errors import UnsupportedError
-from ivme.query.rewrite.alternatives import union_of_joins
+from ivme.query.rewrite.alternatives import Columns, columns_read, joined_rows, union_of_joins
 from ivme.query.rewrite.clauses import aggregates_in, condition_of, items_of, own_columns, replaced, set_where
 from ivme.query.rewrite.pairings import pair_tables
-from ivme.query.rewrite.script import Script, aliased, column, fresh_name
+from ivme.query.rewrite.script import Script, column
 from ivme.query.sql import read_query
 
 JOINED = "j"
@@ -33,22 +33,8 @@ def split_across(select: exp.Select, script: Script) -> exp.Select:
     if not any(map(_needs_rows, conditions)) and _is_one_block(select, script):
         return select
     late = [each for each in conditions if _is_late(each)]
-    columns: dict[tuple[str, str], str] = {}
-    for found in (found for node in _places(select, late) for found in own_columns(node)):
-        key = (found.table, found.name)
-        if key not in columns:
-            columns[key] = fresh_name(found.name, columns.values())
-    joined = exp.Select(
-        expressions=[aliased(column(*key), name) for key, name in columns.items()]
-        or [aliased(exp.Literal.number(1), "one")]
-    )
-    for clause in ("from_", "joins", "with_"):
-        value = select.args.get(clause)
-        joined.set(clause, [each.copy() for each in value] if isinstance(value, list) else value and value.copy())
-    for join in joined.args.get("joins") or ():
-        join.set("on", None)
-    set_where(joined, [each.copy() for each in conditions if not _is_late(each)])
-    name = script.add(joined)
+    columns = columns_read(_places(select, late))
+    name = script.add(joined_rows(select, columns, [each for each in conditions if not _is_late(each)]))
     return _over_rows(select, script, name, columns, late)
 
 
@@ -112,9 +98,7 @@ def _needs_rows(condition: exp.Expr) -> bool:
     return _mixes(condition.this) or _mixes(condition.expression)
 
 
-def _over_rows(
-    select: exp.Select, script: Script, name: str, columns: dict[tuple[str, str], str], late: list[exp.Expr]
-) -> exp.Select:
+def _over_rows(select: exp.Select, script: Script, name: str, columns: Columns, late: list[exp.Expr]) -> exp.Select:
     def change(node: exp.Expr) -> exp.Expr | None:
         return column(JOINED, columns[node.table, node.name]) if isinstance(node, exp.Column) else None
 

@@ -40,28 +40,32 @@ def union_of_joins(
     chosen = next((each for each in conditions if _joins_always(each, groups)), None) if len(groups) > 1 else None
     if chosen is None:
         return None
-    columns = _columns(read)
+    columns = columns_read(read)
     rest = [each for each in conditions if each is not chosen]
     ways = _alternatives(chosen)
     branches = []
     for number, way in enumerate(ways):
         others = [exp.Not(this=exp.Coalesce(this=each.copy(), expressions=[exp.false()])) for each in ways[:number]]
-        branch = _rows(select, columns, [*rest, *conjuncts(way), *others])
+        branch = joined_rows(select, columns, [*rest, *conjuncts(way), *others])
         branches.append(as_branch(finish(branch), script))
     return script.add(union_of(branches)), columns
 
 
-def _rows(select: exp.Select, columns: Columns, conditions: list[exp.Expr]) -> exp.Select:
-    """The columns of the joined rows for which conditions hold."""
+def joined_rows(select: exp.Select, columns: Columns, conditions: list[exp.Expr]) -> exp.Select:
+    """The columns of the joined rows of a SELECT for which conditions hold, in place of its own."""
     items = [aliased(column(*key), name) for key, name in columns.items()]
     made = exp.Select(expressions=items or [aliased(exp.Literal.number(1), "one")])
-    made.set("from_", select.args["from_"].copy())
-    made.set("joins", [exp.Join(this=join.this.copy()) for join in select.args.get("joins") or ()])
+    for clause in ("from_", "joins", "with_"):
+        value = select.args.get(clause)
+        made.set(clause, [each.copy() for each in value] if isinstance(value, list) else value and value.copy())
+    for join in made.args.get("joins") or ():
+        join.set("on", None)
     set_where(made, [each.copy() for each in conditions])
     return made
 
 
-def _columns(read: Iterable[exp.Expr]) -> Columns:
+def columns_read(read: Iterable[exp.Expr]) -> Columns:
+    """The columns that some expressions read."""
     columns: Columns = {}
     for found in (found for node in read for found in own_columns(node)):
         key = (found.table, found.name)
