@@ -113,16 +113,25 @@ public:
         target_->reserve(target_->n + count);
         target_->tags.reserve(target_->n + count);
         places_.reserve(places_.size() + count);
+        size_t last = 0;  // where the row before went
         for (size_t block = 0; block < count; block += BLOCK) {
             unsigned n = static_cast<unsigned>(std::min<size_t>(BLOCK, count - block));
             while ((target_->n + n) * 2 > slots_.size()) grow();
             uint32_t tags[BLOCK];
+            bool repeats[BLOCK];
             for (unsigned i = 0; i < n; ++i) {
+                repeats[i] = is_repeated(from, arity, block + i);
+                if (repeats[i]) continue;
                 tags[i] = seed_.tag_of(arity, [&](unsigned c) { return from[c][block + i]; });
                 __builtin_prefetch(&slots_[tags[i] >> shift_]);
             }
             for (unsigned i = 0; i < n; ++i) {
-                add_row(from, arity, block + i, tags[i], payloads + (block + i) * words);
+                const int64_t* payload = payloads + (block + i) * words;
+                if (repeats[i]) {
+                    add_to(last, payload);
+                } else {
+                    last = add_row(from, arity, block + i, tags[i], payload);
+                }
             }
         }
     }
@@ -160,7 +169,17 @@ public:
     }
 
 private:
-    void add_row(const int64_t* const* from, unsigned arity, size_t row, uint32_t tag, const int64_t* payload) {
+    // Whether a row is as the one before: what a join adds to one row often comes in a run.
+    static bool is_repeated(const int64_t* const* from, unsigned arity, size_t row) {
+        if (!row) return false;
+        for (unsigned c = 0; c < arity; ++c) {
+            if (from[c][row] != from[c][row - 1]) return false;
+        }
+        return true;
+    }
+
+    // Where the row is.
+    size_t add_row(const int64_t* const* from, unsigned arity, size_t row, uint32_t tag, const int64_t* payload) {
         Delta& target = *target_;
         size_t mask = slots_.size() - 1;
         for (size_t i = tag >> shift_;; i = (i + 1) & mask) {
@@ -172,18 +191,22 @@ private:
                 ++target.n;
                 target.tags.push(tag);
                 places_.push(static_cast<uint32_t>(i));
-                return;
+                return target.n - 1;
             }
             if (static_cast<uint32_t>(slot >> 32) != tag) continue;
             size_t known = static_cast<uint32_t>(slot) - 1;
             bool equal = true;
             for (unsigned c = 0; c < arity; ++c) equal &= target.columns[c][known] == from[c][row];
             if (!equal) continue;
-            int64_t* total = target.payload(known);
-            if (int carry = target.layout.add(total, total, payload)) carries_[known] += carry;
-            zeroes_ |= total[0] == 0;
-            return;
+            add_to(known, payload);
+            return known;
         }
+    }
+
+    void add_to(size_t known, const int64_t* payload) {
+        int64_t* total = target_->payload(known);
+        if (int carry = target_->layout.add(total, total, payload)) carries_[known] += carry;
+        zeroes_ |= total[0] == 0;
     }
 
     void add_all(const int64_t* payloads, unsigned words, size_t count) {

@@ -1,7 +1,6 @@
 #include "machine.hpp"
 
-#include <bit>
-#include <cmath>
+#include "lift.hpp"
 
 namespace ivme {
 
@@ -14,68 +13,6 @@ struct Overloaded : Visitors... {
 // Clang before 17 does not deduce it for aggregates.
 template <class... Visitors>
 Overloaded(Visitors...) -> Overloaded<Visitors...>;
-
-// The floats of codes: an encoding that keeps the order of doubles when compared as integers.
-double decode_float(int64_t code) { return std::bit_cast<double>(code ^ ((code >> 63) & 0x7FFFFFFFFFFFFFFFll)); }
-
-// The product of floats as two floats: the rounded one, and what its rounding left out.
-void lift_float_product(double one, double other, int64_t weight, int64_t* word, FloatPool& pool) {
-    double high = one * other;
-    lift_float(word, high, weight, pool);
-    double low = std::isfinite(high) ? std::fma(one, other, -high) : 0;
-    if (low == 0) return;
-    int64_t rest[FLOAT_WORDS] = {};
-    lift_float(rest, low, weight, pool);
-    add_float(word, word, rest, pool);
-}
-
-void lift_value(const Lift& lift, Slot slot, const Input& input, size_t row, int64_t weight, int64_t* word,
-                FloatPool* pool) {
-    std::fill_n(word, width(slot), 0);
-    if (lift.kind == LiftKind::None) return;
-    if (lift.kind == LiftKind::One) {
-        word[0] = slot == Slot::JointF64 ? word_of(static_cast<double>(weight)) : weight;
-        for (unsigned i = 1; i < width(slot); ++i) word[i] = weight >> 63;
-        return;
-    }
-    int64_t code = input.columns[lift.column][row];
-    if (code == NULL_CODE && lift.kind != LiftKind::Int128) return;
-    if (slot == Slot::F64) {
-        double value = lift.kind == LiftKind::Count ? 1
-                       : lift.kind == LiftKind::Int ? static_cast<double>(code)
-                                                    : decode_float(code);
-        if (lift.square) return lift_float_product(value, value, weight, word, *pool);
-        if (lift.kind == LiftKind::Product) {
-            int64_t other = input.columns[lift.column + 1][row];
-            if (other == NULL_CODE) return;
-            return lift_float_product(value, decode_float(other), weight, word, *pool);
-        }
-        return lift_float(word, value, weight, *pool);
-    }
-    if (slot == Slot::JointF64) {
-        word[0] = word_of(static_cast<double>(weight) * decode_float(code));
-        return;
-    }
-    if (width(slot) == 1) {
-        word[0] = wrapped_product(weight, lift.kind == LiftKind::Count ? 1 : code);
-        return;
-    }
-    if (slot == Slot::I128 && lift.kind != LiftKind::Int128) {
-        return store_wide(word, static_cast<Wide>(weight) * (lift.kind == LiftKind::Count ? 1 : code));
-    }
-    word[0] = lift.kind == LiftKind::Count ? 1 : code;
-    word[1] = lift.kind == LiftKind::Int128 ? input.columns[lift.column + 1][row] : word[0] >> 63;
-    if (lift.square) {
-        UnsignedWide size = static_cast<UnsignedWide>(word[1] < 0 ? -load_wide(word) : load_wide(word));
-        store_wide(word, static_cast<Wide>(size * size));
-    }
-    if (slot == Slot::I128) {
-        scale_words<2>(word, weight, word);
-    } else {
-        word[2] = word[1] >> 63;
-        scale_words<3>(word, weight, word);
-    }
-}
 
 // Takes down an entry whose count leaves or reaches zero.
 void appeared(const int64_t* key, unsigned arity, int64_t before, int64_t change, Delta& presence) {
@@ -153,7 +90,6 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
         size_t end = std::min<size_t>(input.n, start + CHUNK);
         if (sum) chunk_.clear();
         size_t first = loaded.extend(end - start);
-        size_t n = first;
         uint32_t* kept = candidates_.selected;
         unsigned count = 0;
         for (size_t row = start; row < end; ++row) {
@@ -166,17 +102,16 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
             for (unsigned i = 0; i < count; ++i) to[i] = from[kept[i]];
         }
         for (unsigned i = 0; i < count; ++i) {
-            size_t row = start + kept[i];
-            int64_t* payload = loaded.payloads.data() + n++ * words;
-            payload[0] = input.weights[row];
-            unsigned at = 1;
-            for (unsigned s = 0; s < step.lifts.size(); ++s) {
-                Slot slot = target.layout.slots[s];
-                lift_value(step.lifts[s], slot, input, row, payload[0], payload + at, target.layout.pool);
-                at += width(slot);
-            }
+            loaded.payload(first + i)[0] = input.weights[start + kept[i]];
         }
-        loaded.n = n;
+        LiftedRows rows{input, start, kept, count, loaded.payload(first), words};
+        unsigned at = 1;
+        for (unsigned s = 0; s < step.lifts.size(); ++s) {
+            Slot slot = target.layout.slots[s];
+            lift_column(step.lifts[s], slot, rows, at, target.layout.pool);
+            at += width(slot);
+        }
+        loaded.n = first + count;
         if (sum) consolidator_.add(chunk_, all, 0, chunk_.n);
     }
     if (sum) consolidator_.end();

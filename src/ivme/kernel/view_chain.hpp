@@ -22,6 +22,14 @@ struct ChangedRows {
     std::vector<int64_t> weights;
 
     size_t n() const { return weights.size(); }
+    // Rows behind those that are there: the first columns of a delta, and the counts of its payloads.
+    void append(const Delta& delta) {
+        for (size_t c = 0; c < columns.size(); ++c) {
+            columns[c].insert(columns[c].end(), delta.columns[c].data(), delta.columns[c].data() + delta.n);
+        }
+        weights.reserve(weights.size() + delta.n);
+        for (size_t row = 0; row < delta.n; ++row) weights.push_back(delta.payload(row)[0]);
+    }
     void clear(size_t width) {
         columns.resize(width);
         for (auto& column : columns) column.clear();
@@ -84,6 +92,7 @@ struct ChainView {
     std::vector<int64_t> nothing;  // the values of a group of everything that has no rows; empty if there is none
 
     ChangedRows emitted, netted, rows, shown;
+    bool is_net = true;  // whether no row was emitted twice: a single delta has each row once
     Delta sums, compared;
     NewRows now;
     std::vector<std::vector<int64_t>> codes;
@@ -103,6 +112,7 @@ public:
         passed_.clear();
         for (ChainView& view : views) {
             view.emitted.clear(view.width);
+            view.is_net = true;
             view.is_changed = false;
         }
     }
@@ -116,11 +126,10 @@ public:
         if (found == emits.end()) return;
         for (size_t i = 0; i < trigger.emits.size(); ++i) {
             const Delta& delta = trigger.registers[trigger.emits[i]];
-            ChangedRows& to = views[found->second[i]].emitted;
-            for (size_t row = 0; row < delta.n; ++row) {
-                for (size_t c = 0; c < to.columns.size(); ++c) to.columns[c].push_back(delta.columns[c][row]);
-                to.weights.push_back(delta.payload(row)[0]);
-            }
+            if (!delta.n) continue;
+            ChainView& view = views[found->second[i]];
+            view.is_net = !view.emitted.n() && delta.columns.size() == view.width;
+            view.emitted.append(delta);
         }
     }
 
@@ -248,9 +257,22 @@ private:
         to.weights.assign(from.payloads.data(), from.payloads.data() + from.n);
     }
 
-    const ChangedRows& summed(ChainView& view) { return picked(view, net(view, view.emitted, view.rows)); }
+    const ChangedRows& summed(ChainView& view) {
+        const auto& weights = view.emitted.weights;
+        bool is_net = view.is_net && std::find(weights.begin(), weights.end(), 0) == weights.end();
+        return picked(view, is_net ? view.emitted : net(view, view.emitted, view.rows));
+    }
+
+    static bool shows_all(const ChainView& view, const ChangedRows& rows) {
+        if (view.hides || view.places.size() != rows.columns.size()) return false;
+        for (unsigned i = 0; i < view.places.size(); ++i) {
+            if (view.places[i] != i) return false;
+        }
+        return true;
+    }
 
     const ChangedRows& picked(ChainView& view, const ChangedRows& rows) {
+        if (shows_all(view, rows)) return rows;
         view.shown.columns.resize(view.places.size());
         for (size_t i = 0; i < view.places.size(); ++i) view.shown.columns[i] = rows.columns[view.places[i]];
         view.shown.weights = rows.weights;
@@ -262,7 +284,7 @@ private:
     const ChangedRows& regrouped(ChainView& view) {
         ChangedRows& emitted = view.emitted;
         std::fill(emitted.weights.begin(), emitted.weights.end(), 1);
-        if (view.width && &net(view, emitted, view.netted) != &emitted) std::swap(emitted, view.netted);
+        if (view.width && !view.is_net && &net(view, emitted, view.netted) != &emitted) std::swap(emitted, view.netted);
         size_t groups = view.width ? emitted.n() : 1;
         Block block;
         find_groups(view, groups, block);
