@@ -30,21 +30,6 @@ nb::object to_numpy(Array<T> array, size_t n, size_t width = 1) {
     return nb::cast(nb::ndarray<nb::numpy, Shown>(data, {n, width}, owner));
 }
 
-// The sums of floats in some payloads, taken out of them while their kernel is locked: rounded, or as they are.
-struct ShownFloats {
-    ShownFloats() = default;
-    ShownFloats(const Layout& layout, const int64_t* payloads, size_t n, bool exact);
-
-    bool exact = false;
-    std::vector<Array<double>> rounded;  // by slot; empty for those of other kinds
-    std::vector<std::vector<FullFloat>> full;
-
-    nb::object value(size_t slot, size_t row) const;
-};
-
-// The counts and the slots of row-major payloads, each as an array of its own; of exact floats, as a list.
-nb::tuple payload_arrays(const Layout& layout, Array<int64_t> payloads, size_t n, ShownFloats floats);
-
 std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
                                        const nb::list& steps);
 std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned variables, std::vector<unsigned> outputs,

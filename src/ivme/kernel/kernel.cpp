@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "bind.hpp"
+#include "shown_payloads.hpp"
 
 namespace ivme {
 

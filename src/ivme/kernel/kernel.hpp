@@ -6,82 +6,65 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
-#include <thread>
 #include <vector>
 
 #include "compile.hpp"
-#include "lock.hpp"
 #include "machine.hpp"
+#include "numbered.hpp"
 #include "old_maps.hpp"
 #include "schedule.hpp"
 #include "team.hpp"
+#include "transaction_lock.hpp"
 #include "undo.hpp"
 #include "union.hpp"
 
 namespace ivme {
 
-class Kernel {
+class Kernel : public TransactionLock {
 public:
     explicit Kernel(uint64_t seed) : seed_(seed), machine(seed_) {}
 
-    Map& map(size_t id) {
-        if (id >= maps_.size() || !maps_[id]) throw std::out_of_range("there is no such map");
-        return *maps_[id];
-    }
-    Trigger& trigger(size_t id) {
-        if (id >= triggers_.size() || !triggers_[id]) throw std::out_of_range("there is no such trigger");
-        return *triggers_[id];
-    }
-    std::shared_ptr<Union> reader(size_t id) {
-        if (id >= readers_.size() || !readers_[id]) throw std::out_of_range("there is no such reader");
-        return readers_[id];
-    }
-
-    size_t add_map(unsigned arity, const std::vector<Slot>& slots) {
-        maps_.push_back(std::make_unique<Map>(arity, layout_of(slots), seed_));
-        return maps_.size() - 1;
-    }
+    Map& map(size_t id) { return *maps_[id]; }
+    Heap& heap(size_t id) { return *heaps_[id]; }
+    Partition& partition(size_t id) { return *partitions_[id]; }
+    Trigger& trigger(size_t id) { return *triggers_[id]; }
+    std::shared_ptr<Union> reader(size_t id) { return readers_[id]; }
 
     const Seed& seed() const { return seed_; }
     Layout layout_of(const std::vector<Slot>& slots) { return Layout(slots, &floats_); }
+
+    size_t add_map(unsigned arity, const std::vector<Slot>& slots) {
+        return maps_.add(std::make_unique<Map>(arity, layout_of(slots), seed_));
+    }
+    size_t add_heap(unsigned columns, std::vector<unsigned> key) {
+        return heaps_.add(std::make_unique<Heap>(columns, std::move(key), seed_));
+    }
+    size_t add_partition(std::unique_ptr<Partition> partition) { return partitions_.add(std::move(partition)); }
+    size_t add_trigger(std::unique_ptr<Trigger> trigger) { return triggers_.add(std::move(trigger)); }
+    size_t add_reader(std::shared_ptr<Union> reader) { return readers_.add(std::move(reader)); }
 
     void drop_map(size_t id) {
         if (map(id).users) {
             throw std::invalid_argument("a trigger, a partition, a reader or an open cursor still uses the map");
         }
-        if (in_transaction_) throw std::invalid_argument("a map cannot be dropped within a transaction");
+        refuse_in_transaction("a map cannot be dropped within a transaction");
         dropped_ += map(id).shrunk();
-        maps_[id].reset();
-    }
-
-    Heap& heap(size_t id) {
-        if (id >= heaps_.size() || !heaps_[id]) throw std::out_of_range("there is no such table");
-        return *heaps_[id];
-    }
-    size_t add_heap(unsigned columns, std::vector<unsigned> key) {
-        heaps_.push_back(std::make_unique<Heap>(columns, std::move(key), seed_));
-        return heaps_.size() - 1;
+        maps_.take(id);
     }
     void drop_heap(size_t id) {
         if (heap(id).users) throw std::invalid_argument("a trigger still changes the table");
-        if (in_transaction_) throw std::invalid_argument("a table cannot be dropped within a transaction");
+        refuse_in_transaction("a table cannot be dropped within a transaction");
         dropped_ += heap(id).marked_size();
-        heaps_[id].reset();
+        heaps_.take(id);
     }
-
-    size_t add_trigger(std::unique_ptr<Trigger> trigger) {
-        triggers_.push_back(std::move(trigger));
-        return triggers_.size() - 1;
+    void drop_partition(size_t id) {
+        if (partition(id).users) throw std::invalid_argument("a trigger still watches the partition");
+        refuse_in_transaction("a partition cannot be dropped within a transaction");
+        partitions_.take(id);
     }
-
-    void drop_trigger(size_t id) {
-        trigger(id);
-        triggers_[id].reset();
-    }
+    void drop_trigger(size_t id) { triggers_.take(id); }
+    void drop_reader(size_t id) { readers_.take(id); }
 
     // Hands a trigger over that only reads.
     std::unique_ptr<Trigger> take_probe(size_t id) {
@@ -89,22 +72,19 @@ public:
         if (!probe.partitions.empty() || !probe.heaps.empty() || !probe.overlays.empty() || probe.emits.size() != 1) {
             throw std::invalid_argument("a probe reads, and emits one delta");
         }
-        return std::move(triggers_[id]);
+        return triggers_.take(id);
     }
 
-    Partition& partition(size_t id) {
-        if (id >= partitions_.size() || !partitions_[id]) throw std::out_of_range("there is no such partition");
-        return *partitions_[id];
+    // Hands over the loops of a reader that has one branch of one segment.
+    std::shared_ptr<Reader> take_loops(size_t id) {
+        std::shared_ptr<Union> plan = reader(id);
+        if (plan->branches.size() != 1 || plan->branches[0].segments.size() != 1) {
+            throw std::invalid_argument("a part of a reader has one branch of one segment");
+        }
+        readers_.take(id);
+        return plan->branches[0].segments[0];
     }
-    size_t add_partition(std::unique_ptr<Partition> partition) {
-        partitions_.push_back(std::move(partition));
-        return partitions_.size() - 1;
-    }
-    void drop_partition(size_t id) {
-        if (partition(id).users) throw std::invalid_argument("a trigger still watches the partition");
-        if (in_transaction_) throw std::invalid_argument("a partition cannot be dropped within a transaction");
-        partitions_[id].reset();
-    }
+
     NotedKeys take_noted(size_t id) {
         Partition& watched = partition(id);
         NotedKeys taken(watched.arity());
@@ -117,37 +97,6 @@ public:
         undoably([&] { next = machine.sweep(partition(id), position, count, log_); });
         return next;
     }
-
-    size_t add_reader(std::shared_ptr<Union> reader) {
-        readers_.push_back(std::move(reader));
-        return readers_.size() - 1;
-    }
-    void drop_reader(size_t id) {
-        reader(id);
-        readers_[id].reset();
-    }
-
-    // Hands over the loops of a reader that has one branch of one segment.
-    std::shared_ptr<Reader> take_loops(size_t id) {
-        std::shared_ptr<Union> plan = reader(id);
-        if (plan->branches.size() != 1 || plan->branches[0].segments.size() != 1) {
-            throw std::invalid_argument("a part of a reader has one branch of one segment");
-        }
-        readers_[id].reset();
-        return plan->branches[0].segments[0];
-    }
-
-    using Reading = std::shared_lock<TurnLock>;
-    using Writing = std::unique_lock<TurnLock>;
-
-    Reading reading() const { return wait<Reading>(); }
-    Writing writing() const { return wait<Writing>(); }
-    // Without waiting, or for so long; the lock may be empty.
-    Reading try_reading(TurnLock::Clock::duration patience = {}) const { return attempt<Reading>(patience); }
-    Writing try_writing(TurnLock::Clock::duration patience = {}) const { return attempt<Writing>(patience); }
-    // For a cursor that has pinned its maps: what it reads is as it was, also while a transaction is open.
-    Reading reading_pinned() const { return Reading(mutex_); }
-    TurnLock::Waits waits() const { return mutex_.waits(); }
 
     OldMaps& old_maps() { return old_; }
 
@@ -174,20 +123,15 @@ public:
 
     // Gives back the buffers that batches left for the next ones.
     void release_buffers() noexcept {
-        for (const auto& trigger : triggers_) {
-            if (!trigger) continue;
-            for (Delta& delta : trigger->registers) delta.trim(0);
-        }
+        triggers_.each([](size_t, Trigger& trigger) {
+            for (Delta& delta : trigger.registers) delta.trim(0);
+        });
         machine.release();
         log_.release();
         team_.release();
     }
 
-    void begin() {
-        if (in_transaction_) throw std::invalid_argument("a transaction is already open");
-        in_transaction_ = true;
-        owner_ = std::this_thread::get_id();
-    }
+    void begin() { open(); }
     void commit() {
         commit_logs();
         close();
@@ -207,14 +151,14 @@ public:
     }
 
     void clear_map(size_t id) {
-        if (in_transaction_) throw std::invalid_argument("a map cannot be cleared within a transaction");
+        refuse_in_transaction("a map cannot be cleared within a transaction");
         old_.leave(map(id), true);
         map(id).clear();
         ++map(id).version;
     }
 
     void load_map(size_t id, const int64_t* records, size_t words) {
-        if (in_transaction_) throw std::invalid_argument("a map cannot be loaded within a transaction");
+        refuse_in_transaction("a map cannot be loaded within a transaction");
         old_.leave(map(id));
         auto strings = hold_dictionaries();
         map(id).load(records, words);
@@ -244,16 +188,12 @@ public:
             added += each->added();
         }
         if (kept + added < least) return false;
-        for (const auto& map : maps_) {
-            if (!map) continue;
-            entries += map->size();
-            shrunk += map->shrunk();
-        }
-        for (const auto& heap : heaps_) {
-            if (!heap) continue;
-            entries += heap->size();
-            shrunk += heap->shrunk();
-        }
+        auto count = [&](size_t, const auto& counted) {
+            entries += counted.size();
+            shrunk += counted.shrunk();
+        };
+        maps_.each(count);
+        heaps_.each(count);
         uint64_t average = strings ? (kept + added) / strings : 1;
         return added + average * shrunk > kept / 2 + entries / 4;
     }
@@ -262,7 +202,7 @@ public:
     // transactions.
     void sweep_codes(const std::vector<Dictionary*>& dictionaries,
                      const std::vector<std::pair<const int64_t*, size_t>>& held) {
-        if (in_transaction_) throw std::invalid_argument("codes cannot be taken back within a transaction");
+        refuse_in_transaction("codes cannot be taken back within a transaction");
         std::vector<std::unique_lock<std::shared_mutex>> locks;
         for (Dictionary* dictionary : dictionaries) locks.emplace_back(dictionary->mutex);
         try {
@@ -278,31 +218,27 @@ public:
 
     size_t bytes() const {
         size_t total = log_.bytes() + machine.bytes() + team_.bytes() + floats_.bytes() + old_.bytes();
-        for (const auto& map : maps_) total += map ? map->bytes() : 0;
-        for (const auto& heap : heaps_) total += heap ? heap->bytes() : 0;
-        for (const auto& partition : partitions_) total += partition ? partition->bytes() : 0;
-        for (const auto& trigger : triggers_) {
-            if (!trigger) continue;
-            for (const Delta& delta : trigger->registers) total += delta.bytes();
-            for (const Overlay& overlay : trigger->overlays) total += overlay.map->bytes();
-        }
+        auto add = [&](size_t, const auto& each) { total += each.bytes(); };
+        maps_.each(add);
+        heaps_.each(add);
+        partitions_.each(add);
+        triggers_.each([&](size_t, const Trigger& trigger) {
+            for (const Delta& delta : trigger.registers) total += delta.bytes();
+            for (const Overlay& overlay : trigger.overlays) total += overlay.map->bytes();
+        });
         return total;
     }
 
     uint64_t digest() const {
         uint64_t total = 0;
-        for (size_t i = 0; i < maps_.size(); ++i) total += maps_[i] ? maps_[i]->digest(i + 1) : 0;
-        for (size_t i = 0; i < heaps_.size(); ++i) total += heaps_[i] ? heaps_[i]->digest(~i) : 0;
+        maps_.each([&](size_t number, const Map& map) { total += map.digest(number + 1); });
+        heaps_.each([&](size_t number, const Heap& heap) { total += heap.digest(~number); });
         return total;
     }
 
     void verify() const {
-        for (const auto& map : maps_) {
-            if (map) map->verify();
-        }
-        for (const auto& heap : heaps_) {
-            if (heap) heap->verify();
-        }
+        maps_.each([](size_t, const Map& map) { map.verify(); });
+        heaps_.each([](size_t, const Heap& heap) { heap.verify(); });
     }
 
     // Work that logs its changes: all of it or nothing, and a transaction of its own if none is open.
@@ -314,7 +250,7 @@ public:
             roll_back();
             throw;
         }
-        if (!in_transaction_) commit_logs();
+        if (!in_transaction()) commit_logs();
     }
 
     // Frees the long floats that no map has, if there may be many. Deltas and the undo log are empty between
@@ -322,15 +258,14 @@ public:
     void free_floats() noexcept {
         if (!floats_.is_crowded()) return;
         size_t entries = 0;
-        for (const auto& map : maps_) {
-            if (!map || !map->layout().has_floats) continue;
-            map->mark_floats();
-            entries += map->size();
-        }
-        old_.each([&](const Map& map) {
+        auto mark = [&](const Map& map) {
             map.mark_floats();
             entries += map.size();
+        };
+        maps_.each([&](size_t, const Map& map) {
+            if (map.layout().has_floats) mark(map);
         });
+        old_.each(mark);
         floats_.sweep(entries);
     }
     UndoLog& log() { return log_; }
@@ -342,25 +277,16 @@ public:
         return total;
     }
 
-    // Also for a transaction of another thread, whose end an exception may have kept it from.
-    Writing ending() const { return Writing(mutex_); }
-    Writing try_ending(TurnLock::Clock::duration patience) const {
-        return Writing(mutex_, TurnLock::Clock::now() + patience);
-    }
-
     // The numbers of what is there: maps, partitions, triggers, readers, tables.
     std::array<std::vector<size_t>, 5> alive() const {
-        return {numbers_of(maps_), numbers_of(partitions_), numbers_of(triggers_), numbers_of(readers_),
-                numbers_of(heaps_)};
+        return {maps_.numbers(), partitions_.numbers(), triggers_.numbers(), readers_.numbers(), heaps_.numbers()};
     }
 
 private:
     template <class Visit>
     void misfits_of(const Map* map, Visit visit) const {
-        map->misfits([&](const int64_t* row) {
-            auto is_it = [&](const auto& other) { return other.get() == map; };
-            auto place = std::find_if(maps_.begin(), maps_.end(), is_it);
-            if (place != maps_.end()) visit(static_cast<size_t>(place - maps_.begin()), row);
+        maps_.each([&](size_t number, const Map& each) {
+            if (&each == map) map->misfits([&](const int64_t* row) { visit(number, row); });
         });
     }
 
@@ -369,70 +295,30 @@ private:
         free_floats();
     }
 
-    template <class Owned>
-    static std::vector<size_t> numbers_of(const std::vector<Owned>& all) {
-        std::vector<size_t> numbers;
-        for (size_t i = 0; i < all.size(); ++i) {
-            if (all[i]) numbers.push_back(i);
-        }
-        return numbers;
-    }
-
     void mark_codes(CodeMarks& marks) {
         old_.each([&](const Map& map) { map.mark_entries(marks); });
-        for (const auto& map : maps_) {
-            if (map) map->mark_codes(marks);
-        }
-        for (const auto& heap : heaps_) {
-            if (heap) heap->mark_codes(marks);
-        }
-        for (const auto& partition : partitions_) {
-            if (!partition) continue;
-            partition->rising.mark_codes(marks);
-            partition->falling.mark_codes(marks);
-        }
-    }
-
-    bool is_foreign() const { return in_transaction_ && owner_ != std::this_thread::get_id(); }
-
-    template <class Lock>
-    Lock attempt(TurnLock::Clock::duration patience) const {
-        Lock lock(mutex_, std::try_to_lock);
-        if (!lock.owns_lock() && patience.count()) lock = Lock(mutex_, TurnLock::Clock::now() + patience);
-        if (lock.owns_lock() && is_foreign()) lock.unlock();
-        return lock;
-    }
-
-    template <class Lock>
-    Lock wait() const {
-        Lock lock(mutex_);
-        if (is_foreign()) closed_.wait(lock, [&] { return !is_foreign(); });
-        return lock;
-    }
-
-    void close() {
-        if (!in_transaction_) return;
-        in_transaction_ = false;
-        closed_.notify_all();
+        auto mark = [&](size_t, auto& marked) { marked.mark_codes(marks); };
+        maps_.each(mark);
+        heaps_.each(mark);
+        partitions_.each([&](size_t, Partition& partition) {
+            partition.rising.mark_codes(marks);
+            partition.falling.mark_codes(marks);
+        });
     }
 
     Seed seed_;
     FloatPool floats_;
-    std::vector<std::unique_ptr<Map>> maps_;
-    std::vector<std::unique_ptr<Heap>> heaps_;
-    std::vector<std::unique_ptr<Partition>> partitions_;
-    std::vector<std::unique_ptr<Trigger>> triggers_;
-    std::vector<std::shared_ptr<Union>> readers_;
+    Numbered<std::unique_ptr<Map>> maps_{"map"};
+    Numbered<std::unique_ptr<Heap>> heaps_{"table"};
+    Numbered<std::unique_ptr<Partition>> partitions_{"partition"};
+    Numbered<std::unique_ptr<Trigger>> triggers_{"trigger"};
+    Numbered<std::shared_ptr<Union>> readers_{"reader"};
     std::vector<const Dictionary*> dictionaries_;
     OldMaps old_;
     UndoLog::Turns turns_ = 0;
     UndoLog log_{&old_, &turns_};
     Team team_{seed_, &log_, &old_, &turns_};
-    mutable TurnLock mutex_;
-    mutable std::condition_variable_any closed_;
-    bool in_transaction_ = false;
     uint64_t dropped_ = 0;  // entries with codes of maps that were dropped since codes were last taken back
-    std::thread::id owner_;
 
 public:
     Machine machine;
