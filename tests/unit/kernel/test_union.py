@@ -61,11 +61,22 @@ def test_counts_of_the_branches_are_added_up() -> None:
 
 def test_the_parts_are_its_own_from_then_on() -> None:
     two = TwoMaps()
-    for [segment], _, probe in two.parts:
-        with pytest.raises(IndexError):
-            two.kernel.open(segment, [])
+    maps, _, triggers, readers, _ = two.kernel.alive()
+    assert (sorted(two.maps), sorted(two.fill), [two.reader]) == (maps, triggers, readers)
+    probes = {probe for _, _, probe in two.parts}
+    for probe in probes:
         with pytest.raises(IndexError):
             two.kernel.run(probe, [([column(1)], column(1))])
+
+
+def test_numbers_of_what_is_gone_are_given_again() -> None:
+    kernel = Kernel(5)
+    first, second, third = (kernel.add_map(1, []) for _ in range(3))
+    kernel.drop_map(second)
+    with pytest.raises(IndexError, match="no such map"):
+        kernel.drop_map(second)
+    assert [kernel.add_map(1, []) for _ in range(2)] == [second, third + 1]
+    assert kernel.alive()[0] == [first, second, third, third + 1]
 
 
 def test_a_map_stays_while_a_reader_or_one_of_its_cursors_needs_it() -> None:
