@@ -84,7 +84,7 @@ def check_torture(torture: Torture) -> None:
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 8))])
 def test_crashes_among_changes_of_every_kind_lose_and_double_nothing(spark: Any, tmp_path: Path, seed: int) -> None:
-    torture = Torture(tmp_path, events=540 if seed == 1 else 900, per_file=60, seed=seed)
+    torture = Torture(tmp_path, events=300 if seed == 1 else 900, per_file=60, seed=seed)
     chance = random.Random(seed)
     crashes = sum(crash_once(spark, torture.file, chance) for _ in range(4 if seed == 1 else 8))
     assert crashes >= 3

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "column_loops.hpp"
 #include "dictionary.hpp"
 #include "utf8.hpp"
 
@@ -112,9 +113,8 @@ inline const int64_t* own_codes(const ArrowColumn& column, const ArrowArray& arr
     if ((column.format != "l" && column.format != "tsu:") || (array.null_count && array.buffers[0])) return nullptr;
     const int64_t* numbers = static_cast<const int64_t*>(array.buffers[1]) + array.offset;
     if (reinterpret_cast<uintptr_t>(numbers) % alignof(int64_t)) return nullptr;
-    bool outside = false;
-    for (int64_t i = 0; i < array.length; ++i) outside |= (numbers[i] < column.least) | (numbers[i] > column.most);
-    return outside ? nullptr : numbers;
+    bool fits = are_within(numbers, static_cast<size_t>(array.length), column.least, column.most);
+    return fits ? numbers : nullptr;
 }
 
 // The order-preserving code of floats; neither NaN nor a negative zero has one.

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "array.hpp"
-#include "dictionary.hpp"
+#include "column_loops.hpp"
 
 namespace ivme {
 
@@ -65,15 +65,10 @@ public:
 
     // Makes room for these codes behind those that are there; only this can fail, and changes no code.
     void prepare(const int64_t* codes, size_t n) {
-        int64_t least = std::numeric_limits<int64_t>::max(), most = NULL_CODE;
-        bool has_null = false;
-        for (size_t i = 0; i < n; ++i) {
-            has_null |= codes[i] == NULL_CODE;
-            least = std::min(least, codes[i] == NULL_CODE ? least : codes[i]);
-            most = std::max(most, codes[i]);
+        if (width_ < 8) {
+            auto [least, most] = range_of(codes, n);
+            if (least <= most && !fits(least, most)) widen(least, most);
         }
-        bool any = !has_null || most != NULL_CODE;
-        if (any && n && !fits(least, most)) widen(least, most);
         cells_.reserve((size_ + n) * width_);
     }
 
@@ -81,7 +76,11 @@ public:
     void append(const int64_t* codes, size_t n) {
         cells_.resize((size_ + n) * width_);
         typed([&](auto* cells) {
-            for (size_t i = 0; i < n; ++i) put(cells[size_ + i], codes[i]);
+            if constexpr (sizeof(*cells) == 8) {
+                if (n) std::memcpy(cells + size_, codes, n * sizeof(int64_t));
+            } else {
+                narrow(codes, n, base_, cells + size_);
+            }
         });
         size_ += n;
     }
