@@ -14,6 +14,7 @@
 
 #include "array.hpp"
 #include "hash.hpp"
+#include "short_text.hpp"
 
 namespace ivme {
 
@@ -277,20 +278,15 @@ private:
 
     uint32_t tag(std::string_view text) const {
         uint64_t h = seed_.start ^ text.size();
-        size_t i = 0;
-        for (; i + 8 <= text.size(); i += 8) {
-            uint64_t word;
-            std::memcpy(&word, text.data() + i, 8);
-            h = fold(h ^ word, seed_.factor) + seed_.start;
+        for (size_t i = 0; i + 8 < text.size(); i += 8) {
+            h = fold(h ^ load_eight(text.data() + i), seed_.factor) + seed_.start;
         }
-        uint64_t rest = 0;
-        if (i < text.size()) std::memcpy(&rest, text.data() + i, text.size() - i);
-        h = fold(h ^ rest, seed_.factor) + seed_.start;
+        h = fold(h ^ last_word(text), seed_.factor) + seed_.start;
         return static_cast<uint32_t>(fold(h ^ seed_.factor, 0x9E3779B97F4A7C15ull) >> 32);
     }
 
     uint32_t look_up(std::string_view wanted, uint32_t hashed) const {
-        return table_.find(hashed, [&](uint32_t id) { return text_at(starts_[id]) == wanted; });
+        return table_.find(hashed, [&](uint32_t id) { return is_same(text_at(starts_[id]), wanted); });
     }
 
     Seed seed_;
