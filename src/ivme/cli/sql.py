@@ -72,11 +72,13 @@ def _scripts(given: Path) -> list[Path]:
 
 def show_result(result: Result, console: Console) -> None:
     """Prints the rows of a result, or what was done."""
+    from ivme.shown_table import counted
+
     if result.message:
         console.print(result.message, markup=False, highlight=False)
         return
     console.print(result_table(result))
-    rows = f"{len(result):,} row{'' if len(result) == 1 else 's'}"
+    rows = counted(len(result), "row")
     more = f", the first {_MOST_ROWS:,} are shown" if len(result) > _MOST_ROWS else ""
     console.print(f"{rows}{more}", markup=False, highlight=False)
 

@@ -38,7 +38,7 @@ class Altering:
         rename_column(self.definitions, table, name, to)
 
     def set_default(self, table: str, name: str, default: object) -> None:
-        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        """Sets the default of a column, for rows inserted from now on; None drops it."""
         column = self.definitions.table(table).column(name)
         type_ = None if column is None else column.type
         set_default(self.definitions, table, name, read_default(default, type_ or Type("string")))

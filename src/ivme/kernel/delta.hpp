@@ -10,6 +10,7 @@
 #include "array.hpp"
 #include "hash.hpp"
 #include "payload.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -119,7 +120,7 @@ public:
             uint32_t tags[BLOCK];
             for (unsigned i = 0; i < n; ++i) {
                 tags[i] = seed_.tag_of(arity, [&](unsigned c) { return from[c][block + i]; });
-                __builtin_prefetch(&slots_[tags[i] >> shift_]);
+                prefetch_line(&slots_[tags[i] >> shift_]);
             }
             for (unsigned i = 0; i < n; ++i) {
                 add_row(from, arity, block + i, tags[i], payloads + (block + i) * words);

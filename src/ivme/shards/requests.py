@@ -33,7 +33,7 @@ def answer(service: ShardService, message: Message, forward: Forward) -> Message
         return service.reading(head["step"], head.get("ended", 0), lambda shard: _spread(shard, head, forward))
     if operation in READS:
         return service.reading(head.get("step"), head.get("ended", 0), lambda shard: READS[operation](shard, message))
-    raise SparkError(f"a shard cannot be asked for {operation!r}")
+    raise SparkError(f"a shard does not know the request {operation!r}")
 
 
 def _rows(shard: Shard, message: Message) -> Message:

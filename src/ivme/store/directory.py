@@ -10,7 +10,6 @@ end.ivme                how far the log is known to reach
 
 from __future__ import annotations
 
-import fcntl
 import os
 import uuid
 import weakref
@@ -49,7 +48,7 @@ class DirectoryLock:
             raise StorageError(f"{path} cannot be opened: {error}") from error
         self.release = weakref.finalize(self, os.close, descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(descriptor)
         except BlockingIOError:
             owner = os.read(descriptor, 64).decode(errors="replace").strip()
             self.release()
@@ -58,7 +57,7 @@ class DirectoryLock:
             ) from None
         try:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
         except OSError as error:
             self.release()
             raise StorageError(f"{path} cannot be written: {error}") from error
