@@ -183,6 +183,6 @@ class ShardedView:
         return {"strategy": self.explain().strategy, "patterns": patterns, "entries": loads}
 
     def verify(self) -> None:
-        """Recomputes the view from the tables of the shards, in this process; raises VerificationError at a difference."""
+        """Recomputes the view from the shards' tables in this process; raises VerificationError at a difference."""
         with self._database._lock:
             verify_view(self._database, self)
