@@ -125,7 +125,7 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
 def resident_bytes() -> int:
     """The memory that this process has; 0 where that cannot be told."""
     try:
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0

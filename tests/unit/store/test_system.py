@@ -17,7 +17,7 @@ from ivme.store import system
 @pytest.fixture
 def like_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("pwrite", "fdatasync", "O_DIRECTORY"):
-        monkeypatch.delattr(os, name)
+        monkeypatch.delattr(os, name, raising=False)
 
 
 @pytest.mark.usefixtures("like_windows")
