@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from html import escape
 from typing import Any
 
@@ -22,6 +23,16 @@ def shown_value(value: Any) -> str:
 def is_number(type_: pa.DataType) -> bool:
     """Whether values of an Arrow type are shown at the right."""
     return any(check(type_) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
+
+
+def is_numeric(values: Sequence[Any]) -> bool:
+    """Whether Python values are numbers, or NULL.
+
+    >>> is_numeric((1, 2.5, None)), is_numeric((True,)), is_numeric(("1",))
+    (True, False, False)
+    """
+    numbers = (value for value in values if value is not None)
+    return all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in numbers)
 
 
 def counted(count: int, one: str, many: str = "") -> str:

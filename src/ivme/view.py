@@ -75,7 +75,8 @@ class View(PositionedView):
         return pa.schema([*fields, *self.schema])
 
     def __repr__(self) -> str:
-        return f"<View {self.name}: {self.state.typed.query}>"
+        parameters = f"({', '.join(self.parameters)})" if self.parameters else ""
+        return f"<View {self.name}{parameters}: {', '.join(self.columns)}>"
 
     # Reading
 

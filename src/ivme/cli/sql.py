@@ -56,6 +56,8 @@ def _texts(files: Sequence[Path], text: str | None) -> Iterator[tuple[str, str]]
             continue
         try:
             yield str(file), file.read_text("utf-8-sig")
+        except FileNotFoundError:
+            raise IvmeError(f"there is no file {file}; give statements by -c: ivme sql shop -c '...'") from None
         except (OSError, UnicodeDecodeError) as error:
             raise IvmeError(f"{file} cannot be read: {error}") from error
 

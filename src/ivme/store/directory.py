@@ -53,7 +53,7 @@ class DirectoryLock:
             owner = os.read(descriptor, 64).decode(errors="replace").strip()
             self.release()
             raise StorageError(
-                f"{directory} is open in another place (process {owner or 'unknown'}); one at a time may have it open"
+                f"{directory} is already open in process {owner or 'unknown'}; only one process at a time can open it"
             ) from None
         try:
             os.ftruncate(descriptor, 0)

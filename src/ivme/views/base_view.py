@@ -16,7 +16,7 @@ from ivme.changes import Changes, Subscription
 from ivme.errors import DataError, PlanError, shown
 from ivme.extras import pandas_frame, polars_frame
 from ivme.query.order import Order
-from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
+from ivme.shown_table import SHOWN_ROWS, html_table, is_numeric, rows_shown, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -196,14 +196,26 @@ class BaseView(ABC):
         """The rows as Arrow's C interface has them, for `pa.table(view)`, `pl.DataFrame(view)`, and DuckDB."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __str__(self) -> str:
+        """The first rows; of a view with parameters, or one that is gone, its name and columns."""
+        if self.parameters or self.is_gone:
+            return repr(self)
+        first, summary = self._first_rows()
+        right = [is_numeric([row[place] for row in first]) for place in range(len(self.columns))]
+        return text_table(self.columns, first, right, summary)
+
     def _repr_html_(self) -> str:
         """The first rows, or the parameters that they need."""
         title = f"<p>view <b>{escape(self.name)}</b></p>"
         if self.parameters:
             return f"{title}<p>parameters: {escape(', '.join(self.parameters))}</p>"
+        return title + html_table(self.columns, *self._first_rows())
+
+    def _first_rows(self) -> tuple[list[Row], str]:
+        """The first rows, and a line that says whether there are more."""
         first = list(islice(self, SHOWN_ROWS + 1))
         more = f"more than {SHOWN_ROWS} rows" if len(first) > SHOWN_ROWS else rows_shown(len(first))
-        return title + html_table(self.columns, first[:SHOWN_ROWS], more)
+        return first[:SHOWN_ROWS], more
 
     def _repr_svg_(self) -> str:
         """The picture of its plan: what is stored for it, and of what."""
