@@ -107,7 +107,9 @@ class Progress:
                 self._live = None
 
     def _table(self) -> Table:
-        table = Table("changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "quarantined")
+        table = Table(
+            "changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "files quarantined"
+        )
         for column in table.columns[1:]:
             column.justify = "right"
         for source, t in self._totals.items():
@@ -123,7 +125,8 @@ class Progress:
         return (
             f"{counted(sum(t.batches for t in every), 'batch', 'batches')}, "
             f"{counted(sum(t.rows for t in every), 'row')} in, "
-            f"{counted(sum(t.changes for t in every), 'change')} out, {sum(t.refused for t in every):,} quarantined, "
+            f"{counted(sum(t.changes for t in every), 'change')} out, "
+            f"{counted(sum(t.refused for t in every), 'file')} quarantined, "
             f"{took:.1f} s"
         )
 
