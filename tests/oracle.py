@@ -3,7 +3,7 @@
 It shares nothing with the maintenance code but the query's model (and, for computed columns and predicates, the
 interpreter of expressions), and is written to be obviously right, not fast. A database maps each relation to its
 rows, in the order of the table's columns, and their multiplicities. NULL is None: it never equals anything, so a
-variable that joins or is an input never takes it, and otherwise it groups with itself (DESIGN section 5).
+variable that joins or is an input never takes it, and otherwise it groups with itself.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the sources say that a query's class admits with heavy and light parts.
 
-Theorem 3.5 and chapters 6 and 9 of source 003, section 5 of source 000, and the sketches of SEEDS.md. All update
-times are amortised, and all exponents exact functions of ε.
+Theorem 3.5 and chapters 6 and 9 of source 003, section 5 of source 000, and our own plans of paths and cycles. All
+update times are amortised, and all exponents exact functions of ε.
 """
 
 from __future__ import annotations

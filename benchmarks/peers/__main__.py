@@ -101,7 +101,7 @@ class Run:
         say(f"{workload.title} ({workload.rows:,} rows)")
         found = race(workload, self.starts(workload), self.sizes.seconds, lambda text: say(f"  {text}"))
         if isinstance(self.python, str) and not workload.pathway:
-            self.missing[f"Pathway ({workload.title})"] = "no plan is written for it"
+            self.missing[f"Pathway ({workload.title})"] = "this workload is not implemented for Pathway"
         elif isinstance(self.python, str):
             try:
                 found.append(pathway_result(self.python, workload, self.sizes.seconds))

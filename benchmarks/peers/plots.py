@@ -16,7 +16,7 @@ from ivme.bench.picture import figure_module
 
 FAMILIES = {
     "joins": ("Joins with aggregates", ("join-count", "tpch")),
-    "graphs": ("Graphs and access requests", ("triangles", "hubs", "access", "reach")),
+    "graphs": ("Graphs and look-ups by key", ("triangles", "hubs", "access", "reach")),
     "spark": ("On Spark", ("spark",)),
 }
 COLOURS = ("#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3")

@@ -114,13 +114,16 @@ def how(report: Report) -> list[str]:
     named = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     return [
         f"Measured on {report.date}, {report.sizes} sizes: {report.machine}. {named}.",
-        "A figure is the time from a change to a fresh answer: the changes in one transaction, then the whole answer "
-        "(or all access requests) read. It is the median over the samples; the ratio is the peer's median divided by "
-        "ivme's over the same rounds, taken in turns in the same run, with the quartiles of the ratios turn by turn. "
-        "Above 1 ivme is faster, below 1 the peer is. All answers were found equal before a clock ran. Everybody works "
-        "in memory or without fsync; DuckDB, PostgreSQL and Spark use all cores, ivme, SQLite and Pathway one. "
-        "Pathway hands over the changes of an answer, of which its user keeps a copy; where an answer has many rows, "
-        "ivme beside it does the same with view.changes().",
+        "Each figure is the time from a change to a fresh answer: the changes are applied in one transaction, then the "
+        "whole answer (or all look-ups) is read. Figures are medians. A ratio is the peer's median divided by that of "
+        "ivme, both measured in turns in the same run; the quartiles of the ratios follow in parentheses. Above 1 ivme "
+        "is faster, below 1 the peer is. All answers were compared and found equal before the measurement. Nothing is "
+        "synced to disk. DuckDB, PostgreSQL and Spark use all cores; ivme, SQLite and Pathway use one. Pathway returns "
+        "the changes of an answer, and its user stores the answer; where an answer has many rows, ivme is measured "
+        "beside it in the same way, by view.changes().",
+        "In the triangle count over two nodes of high degree, each round inserts or deletes the one edge that connects "
+        "them, so that one change affects as many triangles as the two nodes have neighbours. Look-ups by key read a "
+        "view with a parameter (WHERE a = :a) for ten values.",
     ]
 
 
@@ -129,12 +132,12 @@ def markdown(report: Report, plots: Iterable[str]) -> str:
     parts = ["# Measured against others", *how(report)]
     parts += [f"![{Path(plot).stem}]({plot})" for plot in plots]
     parts.append(markdown_table(HEADS, map(cells, report.results)))
-    parts += ["## Who is missing", missing_text(report)]
+    parts += ["## Not measured", missing_text(report)]
     return "\n\n".join(parts) + "\n"
 
 
 def missing_text(report: Report) -> str:
-    return "\n".join(f"- {peer}: {reason}." for peer, reason in report.missing) or "Nobody."
+    return "\n".join(f"- {peer}: {reason}." for peer, reason in report.missing) or "Nothing."
 
 
 def html_page(report: Report, drawings: Iterable[str]) -> str:
@@ -149,7 +152,7 @@ def html_page(report: Report, drawings: Iterable[str]) -> str:
         for each in report.results
     )
     missing = (
-        "".join(f"<li>{escape(peer)}: {escape(reason)}.</li>" for peer, reason in report.missing) or "<li>Nobody.</li>"
+        "".join(f"<li>{escape(peer)}: {escape(reason)}.</li>" for peer, reason in report.missing) or "<li>Nothing.</li>"
     )
     style = (
         "body{font:15px sans-serif;max-width:75em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}"
@@ -159,7 +162,7 @@ def html_page(report: Report, drawings: Iterable[str]) -> str:
     return (
         f"<!doctype html><html lang=en><meta charset=utf-8><title>ivme beside others</title><style>{style}</style>"
         f"<h1>Measured against others</h1>{paragraphs}{''.join(drawings)}<table><tr>{heads}</tr>{rows}</table>"
-        f"<h2>Who is missing</h2><ul>{missing}</ul></html>\n"
+        f"<h2>Not measured</h2><ul>{missing}</ul></html>\n"
     )
 
 

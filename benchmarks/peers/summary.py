@@ -24,9 +24,11 @@ def short_table(report: Report, link: str) -> str:
     shared = [result for result in spark if SHARE.search(result.title)]
     here = [result for result in report.results if result not in spark]
     parts = [
-        f"{report.date}, {report.sizes} sizes, {report.machine}. How many times as fast ivme has a fresh answer after "
-        f"a change; below 1 it loses. SQLite keeps counts and sums by triggers and otherwise runs the indexed query; "
-        f"a dash is where a peer has no such way. [The report]({link}) has times, spreads and versions."
+        "The other system's time from a change to a fresh answer, divided by ivme's: at 10 ivme is ten times as fast, "
+        "below 1 it is slower. "
+        "SQLite maintains counts and sums by triggers, and otherwise runs the query with indexes; a dash means not "
+        f"measured. Measured on {report.date}, {report.sizes} sizes, {report.machine}. [The report]({link}) has "
+        "times, quartiles and versions."
     ]
     if here:
         queries = ", ".join(dict.fromkeys(q for result in here for q in QUERY.findall(result.title)))

@@ -96,7 +96,7 @@ def hub_toggles(sizes: Sizes) -> Iterator[Workload]:
     names = list(blocks[0].rows)
     yield Workload(
         key="hubs",
-        title="triangle count, toggling the row between two hubs",
+        title="triangle count, edge between two nodes of high degree",
         sql=sql,
         tables=tuple(Table(name, {"c0": "int", "c1": "int"}, ("c0", "c1"), (("c1", "c0"),)) for name in names),
         loaded={name: table_of(np.concatenate([block.rows[name] for block in blocks]), "c0", "c1") for name in names},
@@ -122,7 +122,7 @@ def access_requests(sizes: Sizes) -> Iterator[Workload]:
             rounds.append(Round((change("R", part["R"], sign),), asked))
     yield Workload(
         key="access",
-        title=f"{REQUESTS} access requests after each update of one row",
+        title=f"{REQUESTS} look-ups by key after each changed row",
         sql="SELECT R.b, S.c FROM R JOIN S ON R.a = S.a WHERE R.a = :a",
         tables=(
             Table("R", {"a": "int", "b": "int"}, ("b",), (("a",),)),
@@ -166,7 +166,7 @@ def reachability(sizes: Sizes) -> Iterator[Workload]:
     asked = tuple({"X": int(x)} for x in nodes[:: max(1, len(nodes) // REQUESTS)][:REQUESTS])
     yield Workload(
         key="reach-from",
-        title=f"what {len(asked)} nodes reach, {name}, {_rows(size)}",
+        title=f"nodes reachable from {len(asked)} given ones, {name}, {_rows(size)}",
         sql=(
             "WITH RECURSIVE r(dst) AS (SELECT dst FROM edge WHERE src = :X UNION "
             "SELECT e.dst FROM r JOIN edge e ON r.dst = e.src) SELECT dst FROM r"

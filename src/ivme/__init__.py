@@ -1,4 +1,4 @@
-"""ivme keeps the answers of queries fresh while the data changes.
+"""ivme keeps the results of SQL queries up to date while the data changes.
 
 >>> import ivme
 >>> view = ivme.explain("Q(A, B, C) = R(A, B), S(A, C)")

@@ -37,11 +37,11 @@ class ChangeQueue(deque[Any]):
 
 
 class Changes:
-    """A feed of the changes of a view's rows. One reader at a time.
+    """A feed of the changes of a view's rows, for one reader.
 
-    Iterating, also by `next`, yields what has come since the last time; with `wait`, it waits for more until the feed
-    is closed or its view is gone. `async for` always waits. What has come and was not read takes memory: close a feed
-    that is not read.
+    Iterating, also by `next`, yields the changes since the last time. With `wait` it then waits for more, until the
+    feed is closed or the view is dropped; `async for` always waits. Unread changes take memory: close a feed that you
+    do not read.
     """
 
     def __init__(self, view: BaseView, *, wait: bool = False) -> None:
@@ -55,7 +55,7 @@ class Changes:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can come: the feed was closed, the view dropped, or its database closed."""
+        """Whether the feed has ended: it was closed, the view was dropped, or the database was closed."""
         return self._is_closed or self._view.is_gone
 
     def __iter__(self) -> Iterator[Any]:
@@ -70,7 +70,7 @@ class Changes:
         return self._queue.popleft()
 
     def get(self, timeout: float | None = None) -> Any:
-        """The next change, waited for; None if none came within so many seconds, or if the feed is over."""
+        """Waits for the next change; None if there is none within so many seconds, or if the feed has ended."""
         return self._queue.popleft() if self._has_more(self._queue, timeout) else None
 
     def _has_more(self, queue: deque[Any], timeout: float | None = None) -> bool:
@@ -111,7 +111,7 @@ class Changes:
         self._queue.wake()
 
     def close(self) -> None:
-        """Stops following the view. What has come can still be read; who waits for more is told that it is over."""
+        """Stops following the view. Earlier changes can still be read; a reader that waits for more returns."""
         self._is_closed = True
         with self._view.lock:
             self._view.feeds.discard(self)
@@ -134,10 +134,10 @@ class Feed(Protocol):
 
 
 class Subscription:
-    """A function that is called with each change of a view's rows, in order, in a thread of its own.
+    """A function that is called with each change of a view's rows, in order, in its own thread.
 
-    A change is handed over after its batch was applied. The function may use the database. An exception that it raises
-    is logged and ends the subscription; `error` has it.
+    It is called after the batch was applied, and may use the database. If it raises an exception, that is logged, ends
+    the subscription, and is its `error`.
     """
 
     def __init__(self, view: str, feed: Feed, function: Callable[[Any], object]) -> None:
@@ -150,7 +150,7 @@ class Subscription:
 
     @property
     def is_active(self) -> bool:
-        """Whether further changes are handed over."""
+        """Whether the function is called for further changes."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -164,7 +164,7 @@ class Subscription:
             self._feed.close()
 
     def close(self) -> None:
-        """Ends it, after the changes that have been made so far; waits for the function to return."""
+        """Ends the subscription after all changes so far, and waits for the function to return."""
         self._feed.close()
         if threading.current_thread() is not self._thread:
             self._thread.join()

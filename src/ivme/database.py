@@ -1,4 +1,4 @@
-"""The embedded database: tables, views over them, and atomic batches of changes (DESIGN section 2).
+"""The embedded database: tables, views over them, and atomic batches of changes.
 
 db = ivme.Database()
 db.create_table("R", {"a": "int", "b": "int"})
@@ -56,20 +56,21 @@ if TYPE_CHECKING:
 class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     """Tables and views in memory. One writer at a time; any number of readers.
 
-    With a path they are kept in that directory, too: a batch is on the disk when it is committed, or with
-    durability="async" soon after. What the directory holds is there again when it is opened. A damaged directory is
-    refused; accept_loss=True opens what is left of it, and sets the rest aside.
+    With a path, the database is stored in that directory: a batch is on disk when it is committed, or soon after with
+    durability="async". Opening the directory again restores tables and views. A damaged directory is refused;
+    accept_loss=True opens what can be read, and moves the rest aside.
 
     With a memory_limit (bytes, or a text such as "2GB"), a batch or a view that would take more is refused with
     `MemoryLimitError`, and changes nothing.
 
-    The functions are those that views of a directory call: code is not stored. Others are made by `create_function`.
+    `functions` are the Python functions that the stored views call, since code is not stored. `create_function` adds
+    others.
 
-    Views are planned anew in the background where what they are used for makes another plan much better; with
-    replan=False only by the method `replan`.
+    Views are replanned in the background if another plan suits their use much better; with replan=False, only when
+    the method `replan` is called.
 
-    Batches of thousands of rows run on as many threads as there are cores, or on `threads`. What they do is the same on
-    one thread, to the order of rows.
+    Batches of thousands of rows run on all cores, or on so many `threads`. The result does not depend on the number of
+    threads, not even in the order of rows.
     """
 
     def __init__(
@@ -118,15 +119,15 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> None:
-        """Declares an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary.
+        """Creates an empty table; types are int, float, decimal(p, s), string, bool, date, timestamp and binary.
 
         The schema maps columns to types, or is that of an Arrow table, a DataFrame of pandas or polars, or a dataclass;
-        rows that these hold are not inserted. Of a table or view that is there already, it is an error; it is left as
-        it is with `if_not_exists`, and with `replace` a table makes way for the new one.
+        their rows are not inserted. It is an error if a table or view has the name already, unless `if_not_exists`
+        leaves it as it is or `replace` replaces a table.
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
-        `not_null` are promises that plans and bounds rely on; `check_promises` looks whether they hold. `defaults` are
-        what columns have in rows that do not give them, as in {"n": 0, "at": "now()"}.
+        `not_null` are promises that plans and bounds rely on; `check_promises` checks them. `defaults` are the values
+        of columns that a row leaves out, as in {"n": 0, "at": "now()"}.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -155,7 +156,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         return any(name.lower() == each.lower() for each in there)
 
     def create_ring_view(self, name: str, query: str, ring: Ring, **options: object) -> RingView | CovarianceView:
-        """Makes a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; no directory keeps it."""
+        """Creates a view whose rows carry elements of a ring (`ivme.rings`) in place of counts; it is never stored."""
         from ivme.definitions.participants import create_ring_view
 
         return create_ring_view(self.definitions, name, query, ring, options)
@@ -163,10 +164,10 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     def create_view(
         self, name: str, query: str, *, if_not_exists: object = False, replace: object = False, **options: object
     ) -> View:
-        """Makes a view and fills it from the tables; see `ivme.explain` for the options.
+        """Creates a view and fills it from the tables; see `ivme.explain` for the options.
 
-        With `if_not_exists`, a view that has the name is left as it is. With `replace` it makes way for the new one,
-        all or nothing; one that other views are built on is refused.
+        If a view has the name already, `if_not_exists` leaves it as it is, and `replace` replaces it as a whole or not
+        at all. A view that other views read cannot be replaced.
         """
         if self._is_left(name, if_not_exists=bool(if_not_exists), replace=bool(replace)):
             return self.definitions.map_view(name)
@@ -186,20 +187,20 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         returns: str | Type,
         called_with_null: bool = False,
     ) -> None:
-        """Makes a pure function of Python one of SQL and of rules: `name(...)` in views that are made from now on.
+        """Makes a pure Python function available in SQL and rules, as `name(...)`, to views created from now on.
 
-        `function` is a callable, or where to import it from, as in "module:function". Its value is NULL where an
-        argument is, unless it is `called_with_null`. Views of a directory that wait for it are built.
+        `function` is a callable, or where to import it from, as in "module:function". If an argument is NULL so is the
+        value, unless it is `called_with_null`. Stored views that wait for the function are built.
         """
         create_function(self.definitions, UserFunction(name, function, tuple(arguments), returns, called_with_null))
 
     def drop_function(self, name: str) -> None:
-        """Forgets a function; one that a view calls is refused."""
+        """Drops a function, unless a view calls it."""
         drop_function(self.definitions, name)
 
     @property
     def functions(self) -> dict[str, str]:
-        """The users' functions, and their signatures."""
+        """The functions that were added by `create_function`, and their signatures."""
         return {each.name: str(each) for each in self.definitions.functions.signatures.values()}
 
     def create_ies(
@@ -212,10 +213,10 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         on_delete: str | Mapping[str, str],
         on_start: str = "",
     ) -> IesView:
-        """Makes a view that your own SQL keeps: an incremental evaluation system over tables, run in DuckDB.
+        """Creates a view that your own SQL maintains: an incremental evaluation system over tables, run in DuckDB.
 
-        `answer` is the schema of the table `name`; each input has a program for a row that comes and one for a row that
-        goes, in which `:column` is the row's value; `on_start` runs over empty inputs. See docs/closure.md.
+        `answer` is the schema of the table `name`. Each input table has a program for an inserted row and one for a
+        deleted row, in which `:column` is the row's value. `on_start` runs over empty inputs. See docs/closure.md.
         """
         from ivme.definitions.participants import create_ies
 
@@ -224,8 +225,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
 
-        `:name` in a statement stands for the value of the parameter of that name. Each statement is done as a whole or
-        not at all; between BEGIN and COMMIT, all changes of rows are. With engine="duckdb", DuckDB answers a SELECT.
+        `:name` in a statement stands for the value of the parameter of that name. Each statement takes effect as a
+        whole or not at all, and so do all changes of rows between BEGIN and COMMIT. With engine="duckdb", DuckDB runs a
+        SELECT.
         """
         return self._session.run(text, parameters, engine)
 
@@ -236,21 +238,21 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         return Session(self)
 
     def view(self, name: str) -> BaseView:
-        """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
+        """The view of that name; `BrokenViewError` if it could not be built."""
         return self.definitions.view(name)
 
     def rebuild_view(self, name: str) -> View:
-        """Builds a broken view again; `BrokenViewError` or another error says why that fails."""
+        """Builds a broken view again; raises `BrokenViewError` or another error that says why that fails."""
         with self._runtime.lock:
             name = known(name, self.definitions.broken, "broken view")
             assert self.definitions.store is not None, "views in memory are never broken"
             return rebuild(self.definitions, self.definitions.store.views, name)
 
     def replan(self, view: str | None = None) -> list[Replanned]:
-        """Plans a view, or all, anew where what they have been used for makes another plan much better; what changed.
+        """Replans a view, or all views, where another plan suits their use much better; returns what changed.
 
-        That happens on its own, in the background, as rows are written and requests answered. A view whose `strategy`,
-        `favour`, ε or workload was given keeps its plan.
+        This also happens in the background, as rows are written and requests are answered. A view that was created
+        with a `strategy`, `favour`, ε or workload keeps its plan.
         """
         self.definitions.check_open()
         names = self.views if view is None else [self.view(view).name]
@@ -258,7 +260,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of all views that can be read, in the order in which they were made."""
+        """The names of all views that can be read, in the order of their creation."""
         return tuple(self.definitions.views)
 
     @property
@@ -268,11 +270,11 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of all tables, in the order in which they were made, without those that ivme makes for itself."""
+        """The names of all tables, in the order of their creation, without ivme's own."""
         return tuple(name for name in self._runtime.catalog.tables if name not in OWN_TABLES)
 
     def table(self, name: str) -> TableRows:
-        """A table to read: its rows in Python, Arrow and pandas."""
+        """The table of that name, to be read as Python rows, Arrow or pandas."""
         self.definitions.check_open()
         return TableRows(self.definitions, name)
 
@@ -285,38 +287,38 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             return self._runtime.reader.contents(whole(found, broken))
 
     def relation(self, name: str) -> Table:
-        """What is declared of a table, or known of a view as if it were one."""
+        """The declaration of a table, or of a view as if it were a table."""
         found = {table.name.lower(): table for table in self.definitions.relations()}
         return found[known(name, (table.name for table in found.values()), "table or view").lower()]
 
     def check_promises(self, table: str | None = None) -> None:
-        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any table.
+        """Raises DataError for the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of all tables.
 
-        Nothing checks them as rows change: they say what updates cost, and no answer depends on them.
+        They are not checked as rows change: the stated costs rely on them, the answers do not.
         """
         from ivme.engine.read.promise_check import check_promises
 
         check_promises(self, self.tables if table is None else [self.relation(table).name])
 
     def drop_view(self, name: str) -> None:
-        """Forgets a view; one that others are built on is refused."""
+        """Drops a view, unless other views read it."""
         self.definitions.drop_view(name)
 
     def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows; one that views are built on is refused."""
+        """Drops a table and its rows, unless views read it."""
         self.definitions.drop_table(name)
 
     def entries(self) -> int:
-        """How many entries the maps of all tables and views have: the size of the state."""
+        """The number of entries in the maps of all tables and views: the size of the state."""
         with self._runtime.lock:
             return self._runtime.backend.entries()
 
     # Changes
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows: tuples, dicts, frames, Arrow, numpy, a generator, a path.
+        """Inserts rows: tuples, dicts, DataFrames, Arrow, NumPy arrays, a generator, or the path of a file.
 
-        With `round_floats`, here and below, floats are rounded into columns of decimals; else they are refused.
+        With `round_floats`, here and below, floats are rounded to the scale of a decimal column; else they are refused.
         """
         if not round_floats and type(rows) is list and (self._take_rows(table, rows, 1) or self._one(table, rows, 1)):
             return
@@ -324,7 +326,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             batch.insert(table, rows, round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        """Deletes rows; a row that is not in the table is an error, or ignored with strict=False."""
         if strict and type(rows) is list and (self._take_rows(table, rows, -1) or self._one(table, rows, -1)):
             return
         with self.batch() as batch:
@@ -338,11 +340,11 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         return True
 
     def batch(self, source: str | None = None, position: int | None = None) -> Batch:
-        """Several changes, all or nothing: they are made when the `with` block ends without an error.
+        """Several changes, all or nothing: they are applied when the `with` block ends without an error.
 
-        With a source and a position, the batch also says that the source has been applied up to there, in the same
-        transaction; one at or below the position that the source has reached is refused, so that a client that sends a
-        batch again after a failure changes nothing twice. An empty batch moves the position alone.
+        With a source and a position, the same transaction records that the source has been applied up to that
+        position. A batch at or below the recorded position is refused, so that a client that repeats a batch after a
+        failure changes nothing twice. An empty batch only moves the position.
         """
         self.definitions.check_open()
         progress = read_progress(source, position)
@@ -352,24 +354,24 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         return Batch(self._runtime, progress)
 
     def position(self, source: str) -> int | None:
-        """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
+        """The position that the last batch of a source recorded; None if there was none."""
         with self._runtime.lock:
             return self._runtime.catalog.positions.of(source)
 
     def checkpoint(self) -> None:
-        """Writes the tables' rows anew, so that opening the directory has no log to go through.
+        """Writes a snapshot of all tables, so that opening the directory need not read the log.
 
-        That happens on its own when the log has grown; a database in memory has nothing to do.
+        ivme does this by itself when the log has grown. In memory it does nothing.
         """
         self.definitions.check_open()
         if self.definitions.store is not None:
             self.definitions.store.snapshot()
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Writes the database as it is now into a new directory, while others go on writing; `Database(path)` opens it.
+        """Writes a copy of the database to a new directory, while others go on writing; `Database(path)` opens it.
 
-        It has the tables, the views (not those of rings and of users' SQL, which are code) and the positions of
-        sources. It is there as a whole or not at all.
+        The copy has the tables, the views (except ring views and views maintained by your own SQL, which are code)
+        and the positions of sources. It is written as a whole or not at all.
         """
         from ivme.store.backup import write_backup
 
@@ -377,7 +379,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         write_backup(self.definitions, Path(path))
 
     def close(self) -> None:
-        """Ends the database; its views answer no more, and its rows are gone unless they are kept in a directory."""
+        """Closes the database. Its views cannot be read any more; without a directory, its rows are lost."""
         self.definitions.close()
 
     def __enter__(self) -> Self:

@@ -31,10 +31,10 @@ class IvmeError(Exception):
 
 
 class QueryError(IvmeError):
-    """A query that cannot be accepted, with the place in its text that is to blame.
+    """A query that is refused, with the place of the error in its text.
 
-    `text` is the query as the user wrote it and `position` the offset of the offending character (or None when
-    no single place is to blame); `instead` says what to write. `others` are what else in the text is refused.
+    `text` is the query as the user wrote it, and `position` the offset of the offending character, or None if there is
+    no single one. `instead` says what to write. `others` are the other errors in the text.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class QueryError(IvmeError):
             yield str(type(other)(other.message, text=other.text, position=other.position) if known else other)
 
     def with_others(self, others: tuple[QueryError, ...]) -> Self:
-        """The same error, with what else in the text is refused."""
+        """The same error, with the other errors in the text."""
         return type(self)(self.message, text=self.text, position=self.position, instead=self.instead, others=others)
 
 
@@ -111,11 +111,11 @@ class SchemaError(IvmeError):
 
 
 class PlanError(IvmeError):
-    """No plan of the strategy that was asked for exists for the query."""
+    """The requested strategy has no plan for the query, or the requested operation is not possible."""
 
 
 class CancelledError(IvmeError):
-    """What was asked for was cancelled by its caller before it took effect. Nothing was changed."""
+    """The caller cancelled a request before it took effect. Nothing was changed."""
 
 
 class BrokenViewError(IvmeError):
@@ -123,19 +123,19 @@ class BrokenViewError(IvmeError):
 
 
 class StaleCursor(IvmeError):  # noqa: N818
-    """A result that was being read when the data under it changed; it never gives wrong rows, it says so."""
+    """The data changed while a result was being read: an error in place of wrong rows."""
 
 
 class VerificationError(IvmeError):
-    """A view whose rows are not what its query gives when it is computed from scratch."""
+    """A view whose rows differ from its query computed from scratch."""
 
 
 class DataError(IvmeError):
-    """Data that cannot be applied: bad types, a delete of what is not there, overflow. Nothing was changed."""
+    """Data that cannot be applied: wrong types, deleting a row that does not exist, overflow. Nothing was changed."""
 
 
 class MemoryLimitError(IvmeError):
-    """A batch or a view that would take more memory than the database may have. Nothing was changed."""
+    """A batch or a view that would exceed the memory limit of the database. Nothing was changed."""
 
     @classmethod
     def beyond(cls, limit: int) -> MemoryLimitError:
@@ -147,7 +147,7 @@ class MemoryLimitError(IvmeError):
 
 
 class ExpressionError(DataError):
-    """An expression that has no value for a row: a division by zero, an overflow, a text that is no date.
+    """An expression that fails for a row: a division by zero, an overflow, a text that is not a date.
 
     The message names the view and the row as far as they are known.
     """
@@ -171,27 +171,33 @@ class ExpressionError(DataError):
 
 
 class SparkError(IvmeError):
-    """Spark, or the Java under it, is missing, was asked for what it cannot do, or failed."""
+    """Spark or Java is missing, cannot do what was requested, or failed."""
 
 
 class PipelineError(IvmeError):
-    """A pipeline file that says what cannot be: the message starts with the file, line and column."""
+    """An error in a pipeline file; the message starts with the file, line and column."""
 
 
 class StorageError(IvmeError):
-    """A directory of a durable database that cannot be opened, read or written; the message names the file."""
+    """The directory of a database cannot be opened, read or written; the message names the file."""
 
 
 class DamagedError(StorageError):
-    """A file of a durable database that is not what was written into it. Nothing of it was used."""
+    """A file of a database is damaged. None of its contents were used."""
 
 
 class ServeError(IvmeError):
-    """A server that cannot be started as it was asked to."""
+    """A server cannot be started with its settings."""
 
 
 def still_needed(act: str, kind: str, name: str, needed: Iterable[str]) -> PlanError:
-    """What is said where a table or view cannot go or be renamed because of views that read it."""
+    """The error if a table or view cannot be dropped, replaced or renamed because views read it.
+
+    >>> still_needed("replace", "view", "v", ["w"])
+    PlanError('cannot replace view v: w needs it; drop view w, replace v, and create w again')
+    """
     views = [*needed]
-    ask = "needs it; drop that first" if len(views) == 1 else "need it; drop them first"
-    return PlanError(f"cannot {act} {kind} {name}: {', '.join(views)} {ask}")
+    named = ", ".join(views)
+    verb, readers, them = ("needs", "view", named) if len(views) == 1 else ("need", "views", "them")
+    then = " first" if act == "drop" else f", {act} {name}, and create {them} again"
+    return PlanError(f"cannot {act} {kind} {name}: {named} {verb} it; drop {readers} {named}{then}")

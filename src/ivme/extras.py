@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from ivme.errors import MissingPackageError
+from ivme.errors import MissingPackageError, SparkError
 
 if TYPE_CHECKING:
     import pandas
@@ -40,6 +41,12 @@ def require(package: str, purpose: str) -> None:
     """
     if find_spec(package) is None:
         raise MissingPackageError(_message(package, purpose))
+
+
+def refuse_windows(purpose: str) -> None:
+    """Raises SparkError on Windows, where pipelines, Spark and shards do not run."""
+    if sys.platform == "win32":
+        raise SparkError(f"{purpose} needs Linux or macOS; on Windows, run it in WSL")
 
 
 def explained(error: ModuleNotFoundError) -> MissingPackageError | None:

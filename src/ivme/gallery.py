@@ -82,8 +82,8 @@ GROUP BY l.l_orderkey, o.o_orderdate, o.o_shippriority""",
         _TPCH,
     ),
     Exhibit(
-        "The cheapest and dearest offer for each item",
-        """SELECT i.name, MIN(o.price) AS cheapest, MAX(o.price) AS dearest
+        "The cheapest and most expensive offer for each item",
+        """SELECT i.name, MIN(o.price) AS cheapest, MAX(o.price) AS highest
 FROM items i JOIN offers o ON o.item = i.name
 GROUP BY i.name""",
         (

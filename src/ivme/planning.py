@@ -67,7 +67,7 @@ def recalled(query: Query, stored: str) -> StoredPlan | None:
         _logger.warning("view %s is planned again: %s", query.name, error)
         return None
     if found.explanation.query != query:
-        _logger.warning("view %s is planned again: its stored plan is for another query", query.name)
+        _logger.info("view %s is planned again: its tables have changed since its plan was stored", query.name)
         return None
     return found
 

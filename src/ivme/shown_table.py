@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from html import escape
 from typing import Any
 
@@ -24,9 +25,28 @@ def is_number(type_: pa.DataType) -> bool:
     return any(check(type_) for check in (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal))
 
 
+def is_numeric(values: Sequence[Any]) -> bool:
+    """Whether Python values are numbers, or NULL.
+
+    >>> is_numeric((1, 2.5, None)), is_numeric((True,)), is_numeric(("1",))
+    (True, False, False)
+    """
+    numbers = (value for value in values if value is not None)
+    return all(isinstance(value, int | float | Decimal) and not isinstance(value, bool) for value in numbers)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things; `many` is their name if that is not `one` with an s.
+
+    >>> counted(1, "row"), counted(2_000, "row"), counted(0, "batch", "batches")
+    ('1 row', '2,000 rows', '0 batches')
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
 def rows_shown(count: int) -> str:
     """How many rows there are, and how many of them are shown."""
-    rows = f"{count:,} row{'' if count == 1 else 's'}"
+    rows = counted(count, "row")
     return rows if count <= SHOWN_ROWS else f"{rows}, the first {SHOWN_ROWS} are shown"
 
 

@@ -1,4 +1,4 @@
-"""A view: its rows at any time, whole or for one key, and the stream of its changes (DESIGN section 2)."""
+"""A view: its rows at any time, whole or for one key, and the stream of its changes."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class View(PositionedView):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters, none if the view has rows without any."""
+        """The names of the parameters; empty for a view without parameters."""
         return self.state.typed.query.parameters
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The tables and views that it reads."""
+        """The tables and views that the view reads."""
         return self.state.relations
 
     @property
@@ -75,7 +75,8 @@ class View(PositionedView):
         return pa.schema([*fields, *self.schema])
 
     def __repr__(self) -> str:
-        return f"<View {self.name}: {self.state.typed.query}>"
+        parameters = f"({', '.join(self.parameters)})" if self.parameters else ""
+        return f"<View {self.name}{parameters}: {', '.join(self.columns)}>"
 
     # Reading
 
@@ -102,7 +103,7 @@ class View(PositionedView):
         return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        """The distinct rows, with their multiplicities; all from one state of the database."""
         rows = self._read(parameters, iter)
         if not self._hides_keys:
             return rows
@@ -168,9 +169,9 @@ class View(PositionedView):
         return state.finisher.few(block, inputs)
 
     def request_many(self, **columns: Any) -> pa.Table:
-        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
+        """The rows for many values of the parameters: each parameter is a list, or an array of NumPy or Arrow.
 
-        The table has the parameters in front of the view's columns, and the rows in the order of the requests.
+        The columns of the result are the parameters, then those of the view. Its rows are in the order of the requests.
         """
         from ivme.engine.read.requests import request_many
 
@@ -189,9 +190,9 @@ class View(PositionedView):
             return super().scalar(**parameters)
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included.
+        """The number of rows, with multiplicities.
 
-        O(log N) where an ordered map has them, O(1) where the rows are the entries of a map, as groups are.
+        It costs O(log N) if an ordered map holds the rows, and O(1) if they are the entries of a map, as groups are.
         """
         query = self.state.typed.query
         known = None if parameters else self.known_size()
@@ -208,7 +209,7 @@ class View(PositionedView):
         return int(self.to_arrow().num_rows) if self.state.ring else self.count()  # negative rows are not shown
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+        """The rows as an Arrow table, all from one state of the database."""
         return self.limited_table(parameters)
 
     def limited_table(self, parameters: Mapping[str, Any], most: int | None = None) -> pa.Table:
@@ -221,7 +222,7 @@ class View(PositionedView):
         return pa.Table.from_batches(batches, schema=self.state.finisher.schema)
 
     def weighted(self, **parameters: Any) -> list[tuple[pa.RecordBatch, np.ndarray[Any, Any]]]:
-        """The distinct rows of an access request as Arrow batches, each with its rows' multiplicities."""
+        """The distinct rows as Arrow batches, each with the multiplicities of its rows."""
         return (
             [one_each(self.group_batches(parameters), self.schema)]
             if self._hides_keys
@@ -248,7 +249,7 @@ class View(PositionedView):
         return batches
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not); constant time if the row names all its groups."""
+        """The number of copies of a row in the view; constant time if the row has all columns of GROUP BY."""
         self.check_alive()
         query = self.state.typed.query
         if not isinstance(row, tuple | list) or len(row) != len(query.head):
@@ -271,11 +272,11 @@ class View(PositionedView):
     # Reasons
 
     def why(self, row: Row, **parameters: Any) -> Reasons:
-        """Which rows of its tables make a row of the view; time linear in the tables, and in what joins to the row."""
+        """The rows of the tables that produce a row of the view. Takes time linear in the tables."""
         return self._reasons(row, parameters, present=True)
 
     def why_not(self, row: Row, **parameters: Any) -> Reasons:
-        """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
+        """Why a row is not in the view: the table without a matching row and its key, or the row of the same group."""
         return self._reasons(row, parameters, present=False)
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
@@ -296,13 +297,13 @@ class View(PositionedView):
     # Changes
 
     def changes(self, *, wait: bool = False) -> Changes:
-        """A feed of the view's own changes: one for each batch from now on that changes it.
+        """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
-        Each is a mapping from rows to the change of their multiplicity; `to_arrow()` and `weights` give it as columns.
-        Rows of a view with parameters have the values of the parameters in front. Only a view with aggregates keeps a
-        copy of its rows for this, as codes; one that is evaluated when it is asked is planned anew.
+        Each change maps rows to the change of their multiplicity; `to_arrow()` and `weights` return it as columns. Rows
+        of a view with parameters begin with the parameters' values. A view with aggregates stores a copy of its rows
+        for this. A view that is computed only when it is read is replanned.
 
-        Iterating it yields what has come since the last time; with `wait`, and in `async for`, it waits for more.
+        Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
         return super().changes(wait=wait)
 
@@ -317,14 +318,14 @@ class View(PositionedView):
     # About the view
 
     def explain(self, *, analyze: bool = False) -> Explanation:
-        """How the view is maintained, and what that costs; with `analyze` also operations, counted on a copy of it."""
+        """How the view is maintained and what that costs; with `analyze`, also operations counted on a copy of it."""
         return self.analysed() if analyze else self.state.explanation
 
     def stats(self) -> dict[str, Any]:
-        """The view's strategy, the sizes of its maps (shared ones included), the kernel's operations, and the memory of
-        all maps and dictionaries.
+        """The view's strategy, the sizes of its maps (shared maps included), the kernel's operations, and the memory
+        of all maps and dictionaries.
 
-        With heavy and light parts also N, the thresholds, how many keys are heavy, and what rebalancing took so far.
+        With heavy and light parts also N, the thresholds, the number of heavy keys, and the cost of rebalancing so far.
         """
         self.check_alive()
         group, size = self.state.group, self._runtime.backend.size
@@ -337,7 +338,7 @@ class View(PositionedView):
             return found if group.rebalancer is None else {**found, **group.rebalancer.stats()}
 
     def verify(self) -> None:
-        """Recomputes the view from its tables by another engine; VerificationError names the first difference."""
+        """Recomputes the view from its tables by another engine; raises VerificationError at the first difference."""
         from ivme.engine.read.verify import verify
 
         self.check_alive()

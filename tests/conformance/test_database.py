@@ -1,4 +1,4 @@
-"""What a database promises about batches, requests and cursors (DESIGN sections 2, 4 and 5), on both backends."""
+"""What a database promises about batches, requests and cursors, on both backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and views that come and go (DESIGN sections 2, 4 and 5), on both backends."""
+"""Tables and views that come and go, on both backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of every type, in and out, and what aggregates make of them (DESIGN section 5), on both backends."""
+"""Values of every type, in and out, and what aggregates make of them, on both backends."""
 
 from __future__ import annotations
 

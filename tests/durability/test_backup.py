@@ -124,7 +124,7 @@ def test_a_damaged_or_open_backup_is_not_restored(tmp_path: Path) -> None:
     with Database() as db:
         _fill(db)
         db.backup(tmp_path / "copy")
-    with Database(tmp_path / "copy"), pytest.raises(StorageError, match="is open in another place"):
+    with Database(tmp_path / "copy"), pytest.raises(StorageError, match="is already open in process"):
         restore_backup(tmp_path / "copy", tmp_path / "again")
     (table,) = (tmp_path / "copy").glob("table-*.arrow")
     data = bytearray(table.read_bytes())

@@ -27,7 +27,7 @@ def test_run_and_verify_say_what_they_did(tmp_path: Path) -> None:
     ran = ivme("run", flights.file, "--once")
     assert 0 == ran.exit_code, ran.output
     assert "malformed: 1 row of 2, the first (of 2.csv): the operation upsert" in " ".join(ran.output.split())
-    assert "1 batches, 1 rows in" in ran.output
+    assert "1 batch, 1 row in" in ran.output
     verified = ivme("verify", flights.file)
     assert 0 == verified.exit_code, verified.output
     assert 5 == verified.output.count(": equal, ")

@@ -117,7 +117,7 @@ def test_a_pipeline_runs_under_spark_submit(archives: Path, tmp_path: Path) -> N
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
     ran = subprocess.run([*command, "--once"], env=environment, capture_output=True, encoding="utf-8", timeout=300)
     assert 0 == ran.returncode, ran.stderr
-    assert "1 batches, 1 rows in" in ran.stdout
+    assert "1 batch, 1 row in" in ran.stdout
     flights.check_sinks()
 
 
@@ -153,5 +153,5 @@ def test_a_continuous_run_follows_new_files_and_stops_cleanly_at_a_signal(
         process.send_signal(number)
         rest = process.stdout.read() if process.stdout else ""
         assert 0 == process.wait(timeout=60), rest
-    assert "1 batches" in rest
+    assert "1 batch," in rest
     flights.check_sinks()

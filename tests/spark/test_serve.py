@@ -109,7 +109,7 @@ def test_a_pipeline_is_served_while_it_runs_and_both_stop_together(
     visitor.check()
     assert 0 == result.exit_code, result.output
     assert f"serving flights on http://127.0.0.1:{port}; it is at batch 0" in result.output
-    assert "1 batches, 2 rows in" in result.output
+    assert "1 batch, 2 rows in" in result.output
     assert "end" == ends[-1]
     with pytest.raises(httpx.ConnectError):
         client.get("/healthz")

@@ -40,7 +40,7 @@ def test_blocks_are_not_listed_and_go_with_their_view(db: Database) -> None:
 def test_a_table_that_blocks_read_is_needed_by_their_view(db: Database) -> None:
     db.create_view("v", LEFT)
 
-    with pytest.raises(PlanError, match="cannot drop table S: v needs it; drop that first"):
+    with pytest.raises(PlanError, match="cannot drop table S: v needs it; drop view v first"):
         db.drop_table("S")
 
 

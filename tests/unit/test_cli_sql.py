@@ -76,7 +76,7 @@ def test_what_cannot_be_run_is_told(tmp_path: Path) -> None:
     script.write_text("SELECT 1")
     for arguments, message in (
         ((str(tmp_path / "db"),), "nothing to run"),
-        ((":memory:", str(tmp_path / "none.sql")), "cannot be read"),
+        ((":memory:", str(tmp_path / "none.sql")), "give statements by -c"),
         ((str(script), str(script)), "name the database before it"),
     ):
         result = run(*arguments)

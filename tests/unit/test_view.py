@@ -21,8 +21,22 @@ def db() -> Database:
 def test_a_view_shows_its_name_columns_and_query(db: Database) -> None:
     view = db.create_view("v", "SELECT a AS number, b FROM R")
     assert (view.name, view.columns) == ("v", ("number", "b"))
-    assert repr(view).startswith("<View v: v(")
+    assert "<View v: number, b>" == repr(view)
+    assert "<View at(b): a>" == str(db.create_view("at", "SELECT a FROM R WHERE b = :b"))
     assert view.explain().strategy == "view-tree"
+
+
+def test_a_view_prints_its_first_rows(db: Database) -> None:
+    view = db.create_view("v", "SELECT a AS number, b, a > 1 AS large FROM R WHERE a = 2")
+    assert ["number  b  large", "------  -  -----", "     2  x  True", "     2  x  True", "2 rows"] == [
+        line.rstrip() for line in str(view).splitlines()
+    ]
+    db.insert("R", [(2, f"{number:02}") for number in range(30)])
+    assert str(view).endswith("more than 20 rows")
+    db.truncate("R")
+    assert "0 rows" in str(view)
+    db.drop_view("v")
+    assert "<View v: number, b, large>" == str(view)
 
 
 def test_stats_say_how_large_each_map_is(db: Database) -> None:

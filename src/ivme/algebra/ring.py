@@ -7,7 +7,7 @@ sums ride along in the ring of degree one, (count, s1, ..., sk) with
 
 so that a sum over a join is the sum of each side times the count of the other. A leaf lifts a row of weight m
 whose lifted values are v1, ..., vk to (m, m·v1, ..., m·vk); each value is lifted by one leaf only. Only the count
-decides whether an entry is there: SUM over {5, -5} is a group with sum 0 (DESIGN section 4).
+decides whether an entry is there: SUM over {5, -5} is a group with sum 0.
 
 A sum of products of values of several tables, SUM(r.a * t.d), is a joint slot: each leaf lifts its factor, or one, and
 joins just multiply them. Joint slots are the source's own ring, with lifts; they ride along as the others do.

@@ -163,7 +163,10 @@ def backfill(
         wanted = read_range(found, table, column, start, end)
         with _opened(found, master, remote, lambda _: None) as driver:
             done = load_again(driver, wanted)
-            print(f"{table}: {done.removed:,} rows removed and {done.added:,} added; at batch {driver.reached}")
+            from ivme.shown_table import counted
+
+            removed = counted(done.removed, "row")
+            print(f"{table}: {removed} removed and {done.added:,} added; at batch {driver.reached}")
 
 
 def plan(pipeline: Annotated[Path, _FILE]) -> None:
@@ -276,9 +279,11 @@ def verify(
 
 def told(compared: Compared) -> str:
     """The outcome for one view, and the rows that only one side has."""
+    from ivme.shown_table import counted
+
     verdict = "DIFFERS" if compared.differences else "equal"
     how = f"computed by Spark in {compared.seconds:.1f} s" if not compared.note else compared.note
-    first = f"{compared.name}: {verdict}, {compared.rows:,} rows, {how}"
+    first = f"{compared.name}: {verdict}, {counted(compared.rows, 'row')}, {how}"
     asked = [f"  in Spark's words: {' '.join(compared.text.split())}"] if compared.text else []
     return "\n".join([first, *asked, *(f"  {difference}" for difference in compared.differences)])
 

@@ -56,6 +56,8 @@ def _texts(files: Sequence[Path], text: str | None) -> Iterator[tuple[str, str]]
             continue
         try:
             yield str(file), file.read_text("utf-8-sig")
+        except FileNotFoundError:
+            raise IvmeError(f"there is no file {file}; give statements by -c: ivme sql shop -c '...'") from None
         except (OSError, UnicodeDecodeError) as error:
             raise IvmeError(f"{file} cannot be read: {error}") from error
 
@@ -72,11 +74,13 @@ def _scripts(given: Path) -> list[Path]:
 
 def show_result(result: Result, console: Console) -> None:
     """Prints the rows of a result, or what was done."""
+    from ivme.shown_table import counted
+
     if result.message:
         console.print(result.message, markup=False, highlight=False)
         return
     console.print(result_table(result))
-    rows = f"{len(result):,} row{'' if len(result) == 1 else 's'}"
+    rows = counted(len(result), "row")
     more = f", the first {_MOST_ROWS:,} are shown" if len(result) > _MOST_ROWS else ""
     console.print(f"{rows}{more}", markup=False, highlight=False)
 

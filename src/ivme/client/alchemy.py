@@ -106,7 +106,7 @@ class _Compiler(compiler.SQLCompiler):
 
 
 class IvmeDialect(default.DefaultDialect):
-    """What SQLAlchemy has to know of ivme."""
+    """ivme's dialect of SQLAlchemy."""
 
     name = "ivme"
     driver = "ivme"

@@ -86,7 +86,7 @@ class AsyncDatabase:
         return AsyncView(self, await self.run(lambda remote: remote.view(name)))
 
     async def table(self, name: str) -> AsyncTable:
-        """A table to read: its rows in Python, Arrow and pandas."""
+        """The table of that name, to be read as Python rows, Arrow or pandas."""
         return AsyncTable(self, await self.run(lambda remote: remote.table(name)))
 
     async def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
@@ -94,27 +94,27 @@ class AsyncDatabase:
         return await self.run(lambda remote: remote.contents(name))
 
     async def entries(self) -> int:
-        """How many entries the maps of all tables and views have: the size of the state."""
+        """The number of entries in the maps of all tables and views: the size of the state."""
         return await self.run(lambda remote: remote.entries())
 
     async def position(self, source: str) -> int | None:
-        """How far a source has been applied, None if nothing of it has."""
+        """The position that the last batch of a source recorded; None if there was none."""
         return await self.run(lambda remote: remote.position(source))
 
     async def check_promises(self, table: str | None = None) -> None:
-        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any."""
+        """Raises DataError for the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of all."""
         await self.run(lambda remote: remote.check_promises(table))
 
     # Definitions
 
     async def create_table(self, name: str, schema: Any, **options: Any) -> None:
-        """Declares an empty table, with the options of `Database.create_table`."""
+        """Creates an empty table, with the options of `Database.create_table`."""
         await self.run(lambda remote: remote.create_table(name, schema, **options))
 
     async def create_view(
         self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
     ) -> AsyncView:
-        """Makes a view of a query."""
+        """Creates a view."""
         made = await self.run(
             lambda remote: remote.create_view(name, query, if_not_exists=if_not_exists, replace=replace, **options)
         )
@@ -125,39 +125,39 @@ class AsyncDatabase:
         return AsyncView(self, await self.run(lambda remote: remote.rebuild_view(name)))
 
     async def drop_view(self, name: str) -> None:
-        """Forgets a view."""
+        """Drops a view."""
         await self.run(lambda remote: remote.drop_view(name))
 
     async def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows."""
+        """Drops a table and its rows."""
         await self.run(lambda remote: remote.drop_table(name))
 
     async def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others."""
+        """Adds a column to a table, after the others."""
         await self.run(lambda remote: remote.add_column(table, name, type, default))
 
     async def drop_column(self, table: str, name: str) -> None:
-        """Takes a column and its values away."""
+        """Drops a column and its values."""
         await self.run(lambda remote: remote.drop_column(table, name))
 
     async def rename_column(self, table: str, name: str, to: str) -> None:
-        """Gives a column another name."""
+        """Renames a column."""
         await self.run(lambda remote: remote.rename_column(table, name, to))
 
     async def set_default(self, table: str, name: str, default: object) -> None:
-        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        """Sets the default of a column, for rows inserted from now on; None drops it."""
         await self.run(lambda remote: remote.set_default(table, name, default))
 
     async def rename_table(self, name: str, to: str) -> None:
-        """Gives a table another name."""
+        """Renames a table."""
         await self.run(lambda remote: remote.rename_table(name, to))
 
     async def advance(self, now: datetime) -> None:
-        """Moves the clock of the database on."""
+        """Advances the clock of the database."""
         await self.run(lambda remote: remote.advance(now))
 
     async def now(self) -> datetime | None:
-        """What the clock of the database says."""
+        """The time of the database's clock."""
         return await self.run(lambda remote: remote.now)
 
     # Changes
@@ -172,23 +172,23 @@ class AsyncDatabase:
             await self.run(batch.send)
 
     async def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows: tuples, dicts, a generator, or what has an Arrow stream, such as a DataFrame."""
+        """Inserts rows: tuples, dicts, a generator, or an object with an Arrow stream, such as a DataFrame."""
         await self.run(lambda remote: remote.insert(table, rows, round_floats=round_floats))
 
     async def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        """Deletes rows; a row that is not in the table is an error, or ignored with strict=False."""
         await self.run(lambda remote: remote.delete(table, rows, strict=strict))
 
     async def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
+        """Deletes the rows with the given primary keys; a missing key is an error, unless strict=False."""
         await self.run(lambda remote: remote.delete_keys(table, keys, strict=strict))
 
     async def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
+        """Inserts each row as often as its weight says; a negative weight deletes copies."""
         await self.run(lambda remote: remote.apply(table, rows, weights, round_floats=round_floats))
 
     async def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
+        """Inserts rows, each in place of the row with the same primary key."""
         await self.run(lambda remote: remote.upsert(table, rows, round_floats=round_floats))
 
     async def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
@@ -205,27 +205,27 @@ class AsyncDatabase:
         round_floats: bool = False,
         **parameters: Any,
     ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        """Sets columns to new values in the rows that meet a condition, or in all rows; see `Batch.update`."""
         await self.run(
             lambda remote: remote.update(table, set=set, where=where, round_floats=round_floats, **parameters)
         )
 
     async def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds."""
+        """Deletes the rows that meet a condition."""
         await self.run(lambda remote: remote.delete_where(table, where, **parameters))
 
     async def truncate(self, table: str) -> None:
-        """Takes all rows of a table away."""
+        """Deletes all rows of a table."""
         await self.run(lambda remote: remote.truncate(table))
 
     # Upkeep
 
     async def checkpoint(self) -> None:
-        """Lets the server write its tables anew, so that opening its directory has no log to go through."""
+        """Lets the server write a snapshot of all tables, so that opening its directory need not read the log."""
         await self.run(lambda remote: remote.checkpoint())
 
     async def backup(self, path: str | os.PathLike[str]) -> None:
-        """Writes the database as it is now into a new directory of this machine; `Database(path)` opens it."""
+        """Writes a copy of the database to a new directory of this machine; `Database(path)` opens it."""
         await self.run(lambda remote: remote.backup(path))
 
     async def close(self) -> None:

@@ -51,19 +51,19 @@ class AsyncView:
     # Reading
 
     async def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request, in Arrow."""
+        """The rows as an Arrow table."""
         return await self._ask(lambda view: view.to_arrow(**parameters))
 
     async def snapshot(self, **parameters: Any) -> pa.Table:
-        """The rows as they are now; the result stays as it is while the database moves on."""
+        """The rows as they are now; the result does not change when the database does."""
         return await self.to_arrow(**parameters)
 
     async def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
+        """The rows as a pandas DataFrame."""
         return await self._ask(lambda view: view.to_pandas(**parameters))
 
     async def to_polars(self, **parameters: Any) -> polars.DataFrame:
-        """The rows of an access request as a polars DataFrame."""
+        """The rows as a polars DataFrame."""
         return await self._ask(lambda view: view.to_polars(**parameters))
 
     async def __call__(self, **parameters: Any) -> list[Row]:
@@ -71,7 +71,7 @@ class AsyncView:
         return await self._ask(lambda view: list(view(**parameters)))
 
     async def items(self, **parameters: Any) -> list[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        """The distinct rows, with their multiplicities; all from one state of the database."""
         return await self._ask(lambda view: list(view.items(**parameters)))
 
     async def rows(
@@ -83,13 +83,13 @@ class AsyncView:
         after: Row | None = None,
         **parameters: Any,
     ) -> list[Row]:
-        """Rows in an order: a page of the rows of an access request; see `View.rows`."""
+        """A page of rows in an order; see `View.rows`."""
         return await self._ask(
             lambda view: view.rows(order_by=order_by, limit=limit, offset=offset, after=after, **parameters)
         )
 
     async def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return await self._ask(lambda view: view.count(**parameters))
 
     async def scalar(self, **parameters: Any) -> Any:
@@ -97,15 +97,15 @@ class AsyncView:
         return await self._ask(lambda view: view.scalar(**parameters))
 
     async def sample(self, count: int, *, seed: int | None = None) -> list[Row]:
-        """So many rows at random, or all if there are fewer: each set of rows is as likely as any other."""
+        """A random sample of so many rows, or all rows if there are fewer; every set of rows is equally likely."""
         return await self._ask(lambda view: view.sample(count, seed=seed))
 
     async def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not)."""
+        """The number of copies of a row in the view; 0 if there are none."""
         return await self._ask(lambda view: view.multiplicity(row, **parameters))
 
     async def request_many(self, **columns: Any) -> pa.Table:
-        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's."""
+        """The rows for many values of the parameters: each parameter is a list, or an array of NumPy or Arrow."""
         return await self._ask(lambda view: view.request_many(**columns))
 
     async def __aiter__(self) -> AsyncIterator[Row]:
@@ -124,7 +124,7 @@ class AsyncView:
             feed.close()
 
     async def subscribe(self, function: Callable[[dict[Row, int]], object]) -> Subscription:
-        """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
+        """Calls a function, in its own thread, with each change of the view's rows from now on, until it is closed."""
         return await asyncio.to_thread(self._view.subscribe, function)
 
     # About the view
@@ -138,15 +138,15 @@ class AsyncView:
         return await self._ask(lambda view: view.stats())
 
     async def why(self, row: Row, **parameters: Any) -> Reasons:
-        """Which rows of its tables make a row of the view."""
+        """The rows of the tables that produce a row of the view."""
         return await self._ask(lambda view: view.why(row, **parameters))
 
     async def why_not(self, row: Row, **parameters: Any) -> Reasons:
-        """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
+        """Why a row is not in the view: the table without a matching row and its key, or the row of the same group."""
         return await self._ask(lambda view: view.why_not(row, **parameters))
 
     async def verify(self) -> None:
-        """Lets the server compute the view by another way; VerificationError names the first difference."""
+        """Lets the server compute the view in another way; raises VerificationError at the first difference."""
         await self._ask(lambda view: view.verify())
 
     def __repr__(self) -> str:
@@ -164,7 +164,7 @@ class AsyncTable:
         self.described = table.described
 
     async def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        """The rows as an Arrow table; a row of multiplicity m occurs m times."""
         return await self._database.run(lambda remote: RemoteTable(remote, self.described).to_arrow())
 
     async def to_pandas(self) -> pandas.DataFrame:

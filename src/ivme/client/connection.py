@@ -90,7 +90,7 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         return RemoteView(self, _named(self._asked("/views"), name, "view"))
 
     def table(self, name: str) -> RemoteTable:
-        """A table to read: its rows in Python, Arrow and pandas."""
+        """The table of that name, to be read as Python rows, Arrow or pandas."""
         return RemoteTable(self, _named(self._asked("/tables"), name, "table"))
 
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
@@ -98,16 +98,16 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         return distinct_rows(self.sql(f"SELECT * FROM {quoted(name)}").to_arrow())
 
     def entries(self) -> int:
-        """How many entries the maps of all tables and views have: the size of the state."""
+        """The number of entries in the maps of all tables and views: the size of the state."""
         return int(self._asked("/stats?_maps=false")["entries"])
 
     def position(self, source: str) -> int | None:
-        """How far a source has been applied, None if nothing of it has: what the last batch that names it said."""
+        """The position that the last batch of a source recorded; None if there was none."""
         found: int | None = self._asked(f"/position?{urlencode({'source': source})}")["position"]
         return found
 
     def check_promises(self, table: str | None = None) -> None:
-        """Raises DataError at the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of any."""
+        """Raises DataError for the first row that breaks a UNIQUE, NOT NULL or REFERENCES of a table, or of all."""
         self._asked("/promises" if table is None else f"/promises?{urlencode({'table': table})}")
 
     # Definitions
@@ -127,7 +127,7 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         if_not_exists: bool = False,
         replace: bool = False,
     ) -> None:
-        """Declares an empty table, as `Database.create_table` does."""
+        """Creates an empty table; see `Database.create_table`."""
         columns = {column: str(parse_type(type_)) for column, type_ in columns_of(name, schema).items()}
         key = [primary_key] if isinstance(primary_key, str) else primary_key
         body = {
@@ -147,7 +147,7 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
     def create_view(
         self, name: str, query: str, *, if_not_exists: bool = False, replace: bool = False, **options: object
     ) -> RemoteView:
-        """Makes a view of a query; see `Database.create_view`."""
+        """Creates a view; see `Database.create_view`."""
         how = {"if_not_exists": if_not_exists, "replace": replace}
         self.request("POST", "/views", {"name": name, "query": query, "options": options, **how})
         return self.view(name)
@@ -158,15 +158,15 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         return self.view(name)
 
     def drop_view(self, name: str) -> None:
-        """Forgets a view."""
+        """Drops a view."""
         self.request("DELETE", f"/views/{quote(name, safe='')}")
 
     def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows."""
+        """Drops a table and its rows."""
         self.request("DELETE", f"/tables/{quote(name, safe='')}")
 
     def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others; see `Database.add_column`."""
+        """Adds a column to a table, after the others; see `Database.add_column`."""
         told, given = _default(default, parse_type(type).kind)
         kind = sql_type(type)
         self.sql(
@@ -174,31 +174,31 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         )
 
     def drop_column(self, table: str, name: str) -> None:
-        """Takes a column and its values away."""
+        """Drops a column and its values."""
         self.sql(f"ALTER TABLE {quoted(table)} DROP COLUMN {quoted(name)}")
 
     def rename_column(self, table: str, name: str, to: str) -> None:
-        """Gives a column another name."""
+        """Renames a column."""
         self.sql(f"ALTER TABLE {quoted(table)} RENAME COLUMN {quoted(name)} TO {quoted(to)}")
 
     def set_default(self, table: str, name: str, default: object) -> None:
-        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        """Sets the default of a column, for rows inserted from now on; None drops it."""
         types = {column.lower(): type_ for column, type_ in self.table(table).described["columns"].items()}
         told, given = _default(default, parse_type(types.get(name.lower(), "string")).kind)
         what = f"SET DEFAULT {told}" if told else "DROP DEFAULT"
         self.sql(f"ALTER TABLE {quoted(table)} ALTER COLUMN {quoted(name)} {what}", **given)
 
     def rename_table(self, name: str, to: str) -> None:
-        """Gives a table another name."""
+        """Renames a table."""
         self.sql(f"ALTER TABLE {quoted(name)} RENAME TO {quoted(to)}")
 
     def advance(self, now: datetime) -> None:
-        """Moves the clock of the database on; see `Database.advance`."""
+        """Advances the clock of the database; see `Database.advance`."""
         self.request("POST", "/clock", {"now": read_moment(now).isoformat()})
 
     @property
     def now(self) -> datetime | None:
-        """What the clock of the database says; None if it was never advanced, and no view reads it."""
+        """The time of the database's clock; None if it was never advanced and no view reads it."""
         told = self._asked("/clock")["now"]
         return None if told is None else datetime.fromisoformat(told)
 
@@ -213,25 +213,25 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
         return RemoteBatch(self, source, position)
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows: tuples, dicts, a generator, or what has an Arrow stream, such as a DataFrame."""
+        """Inserts rows: tuples, dicts, a generator, or an object with an Arrow stream, such as a DataFrame."""
         with self.batch() as batch:
             batch.insert(table, rows, round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        """Deletes rows; a row that is not in the table is an error, or ignored with strict=False."""
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
 
     # Upkeep
 
     def checkpoint(self) -> None:
-        """Lets the server write its tables anew, so that opening its directory has no log to go through."""
+        """Lets the server write a snapshot of all tables, so that opening its directory need not read the log."""
         self.request("POST", "/checkpoint", {})
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Writes the database as it is now into a new directory of this machine; `Database(path)` opens it.
+        """Writes a copy of the database to a new directory of this machine; `Database(path)` opens it.
 
-        It is there as a whole or not at all. The server goes on meanwhile.
+        It is written as a whole or not at all. The server goes on meanwhile.
         """
         connection, response = self.open_stream("/backup", "application/x-tar")
         try:
@@ -279,5 +279,5 @@ def _default(default: object, kind: str) -> tuple[str, dict[str, Any]]:
 
 
 def connect(url: str, *, token: str | None = None, context: SSLContext | None = None) -> RemoteDatabase:
-    """The database that a server (`ivme serve`) has; `context` is for certificates that the system does not know."""
+    """The database of a server (`ivme serve`); `context` is for certificates that the system does not know."""
     return RemoteDatabase(url, token=token, context=context)

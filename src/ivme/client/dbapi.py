@@ -63,7 +63,7 @@ ROWID = TypeObject()
 
 
 class Warning(Exception):  # noqa: N818
-    """Never raised; PEP 249 wants it."""
+    """Never raised; PEP 249 requires it."""
 
 
 class Error(Exception):
@@ -71,11 +71,11 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """A connection or a cursor that is used as it cannot be."""
+    """Wrong use of a connection or a cursor."""
 
 
 class DatabaseError(Error):
-    """What the database refuses."""
+    """The database refuses a statement."""
 
 
 class DataError(DatabaseError):
@@ -83,29 +83,29 @@ class DataError(DatabaseError):
 
 
 class OperationalError(DatabaseError):
-    """A directory or the memory that fails."""
+    """The directory cannot be read or written, or memory is used up."""
 
 
 class IntegrityError(DatabaseError):
-    """Never raised: a key that is there twice is a `DataError`."""
+    """Never raised: a duplicate key is a `DataError`."""
 
 
 class InternalError(DatabaseError):
-    """Never raised; PEP 249 wants it."""
+    """Never raised; PEP 249 requires it."""
 
 
 class ProgrammingError(DatabaseError):
-    """A statement that is wrong, or a name that there is not."""
+    """A wrong statement, or an unknown name."""
 
 
 class NotSupportedError(DatabaseError):
-    """Never raised; PEP 249 wants it."""
+    """Never raised; PEP 249 requires it."""
 
 
 def connect(
     database: Database | str | os.PathLike[str] = ":memory:", *, autocommit: bool = False, **options: Any
 ) -> Connection:
-    """A connection to a directory, to a new database in memory, or to one that is open already, which stays open."""
+    """A connection to a directory, to a new database in memory, or to an open database, which stays open."""
     if isinstance(database, Database):
         return Connection(database, is_owner=False, autocommit=autocommit)
     return Connection(open_database(database, **options), is_owner=True, autocommit=autocommit)
@@ -141,33 +141,33 @@ class Connection:
 
     @property
     def database(self) -> Database:
-        """The database that it is a session of."""
+        """The database of the session."""
         return self._database
 
     @property
     def is_closed(self) -> bool:
-        """Whether it has ended."""
+        """Whether the connection was closed."""
         return self._session is None
 
     def cursor(self) -> Cursor:
-        """A cursor, which runs statements and has their rows."""
+        """A cursor, which runs statements and holds their rows."""
         self._open()
         return Cursor(self)
 
     def execute(self, text: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> Cursor:
-        """Runs a statement by a cursor of its own."""
+        """Runs a statement by a new cursor."""
         return self.cursor().execute(text, parameters)
 
     def commit(self) -> None:
-        """Makes the changes of the transaction, if there is one."""
+        """Commits the transaction, if there is one."""
         self._end("COMMIT")
 
     def rollback(self) -> None:
-        """Gives up the changes of the transaction, if there is one."""
+        """Rolls the transaction back, if there is one."""
         self._end("ROLLBACK")
 
     def close(self) -> None:
-        """Ends the connection; what is not committed is given up."""
+        """Closes the connection; an open transaction is rolled back."""
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -223,7 +223,7 @@ class Connection:
 
 
 class Cursor:
-    """Runs statements, and has the rows of the last one."""
+    """Runs statements, and holds the rows of the last one."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -260,19 +260,19 @@ class Cursor:
         return next(self._fetched(), None)
 
     def fetchmany(self, size: int | None = None) -> list[Row]:
-        """The next rows, `arraysize` of them unless it is said."""
+        """The next rows: so many, or `arraysize`."""
         rows = self._fetched()
         return [row for _, row in zip(range(self.arraysize if size is None else size), rows, strict=False)]
 
     def fetchall(self) -> list[Row]:
-        """All rows that are left."""
+        """All remaining rows."""
         return list(self._fetched())
 
     def __iter__(self) -> Iterator[Row]:
         return self._fetched()
 
     def close(self) -> None:
-        """Ends the cursor."""
+        """Closes the cursor."""
         self._is_closed, self._rows = True, None
 
     def setinputsizes(self, sizes: object) -> None:

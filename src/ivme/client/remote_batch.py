@@ -44,37 +44,37 @@ class RemoteBatch:
             connection.request("POST", "/batch", {"changes": self._steps, **self._progress})
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows."""
+        """Inserts rows."""
         self._add(table, "insert", rows=listed_rows(rows), round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away."""
+        """Deletes rows."""
         self._add(table, "delete", rows=listed_rows(rows), strict=strict)
 
     def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys."""
+        """Deletes the rows with the given primary keys."""
         self._add(table, "delete_keys", keys=listed_keys(keys), strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity."""
+        """Inserts each row as often as its weight says; a negative weight deletes copies."""
         listed = listed_rows(rows)
         given = [weights] * len(listed) if isinstance(weights, int) else _integers(weights)
         self._add(table, "apply", rows=listed, weights=given, round_floats=round_floats)
 
     def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
+        """Inserts rows, each in place of the row with the same primary key."""
         self._add(table, "upsert", rows=listed_rows(rows), round_floats=round_floats)
 
     def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Makes these rows all that the table holds; what changes is the difference."""
+        """Replaces all rows of the table by these; only the difference changes."""
         self._add(table, "replace", rows=listed_rows(rows), round_floats=round_floats)
 
     def truncate(self, table: str) -> None:
-        """Takes all rows away."""
+        """Deletes all rows."""
         self._add(table, "truncate")
 
     def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        """Deletes the rows that meet a condition: SQL over the table's columns, with `:name` for parameters."""
         self._add(table, "delete_where", where=where, parameters=_tagged(parameters))
 
     def update(
@@ -87,18 +87,18 @@ class RemoteBatch:
         round_floats: bool = False,
         **parameters: Any,
     ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        """Sets columns to new values in the rows that meet a condition, or in all rows; see `Batch.update`."""
         given = {"set": _tagged(set), "parameters": _tagged(parameters), "round_floats": round_floats}
         self._add(table, "update", **given, **({} if where is None else {"where": where}))
 
     def discard(self) -> None:
-        """Forgets the changes so far."""
+        """Discards the changes so far."""
         self._check_open()
         self._steps, self._progress = [], {}
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it changes."""
+        """The tables that the batch changes."""
         return tuple(dict.fromkeys(step["table"] for step in self._steps))
 
     def _add(self, table: str, change: str, **given: Any) -> None:

@@ -33,7 +33,7 @@ class RemoteTable(ReadableTable):
         return tuple(self.described["columns"])
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        """The rows as an Arrow table; a row of multiplicity m occurs m times."""
         path = f"/tables/{quote(self.name, safe='')}?_limit={2**62}"
         return read_table(self._connection.request("GET", path, None, ARROW)[1])
 

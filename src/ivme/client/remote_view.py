@@ -1,9 +1,8 @@
-"""A view behind a server: its rows by access requests, and its changes as they come."""
+"""A view behind a server: its rows, whole or for given parameters, and its changes as they come."""
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -40,7 +39,7 @@ Row = tuple[Any, ...]
 
 
 class RemoteView:
-    """A view behind a server: its rows, access requests and changes, by the methods of `View`."""
+    """A view behind a server: its rows and changes, by the methods of `View`."""
 
     def __init__(self, connection: RemoteConnection, described: Mapping[str, Any]) -> None:
         self._connection = connection
@@ -78,11 +77,11 @@ class RemoteView:
         return found
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request, in Arrow."""
+        """The rows as an Arrow table."""
         return self._table(self._path("", parameters))
 
     def snapshot(self, **parameters: Any) -> pa.Table:
-        """The rows as they are now; the result stays as it is while the database moves on."""
+        """The rows as they are now; the result does not change when the database does."""
         return self.to_arrow(**parameters)
 
     def __iter__(self) -> Iterator[Row]:
@@ -93,7 +92,7 @@ class RemoteView:
         return iter(listed(self.to_arrow(**parameters)))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        """The distinct rows, with their multiplicities; all from one state of the database."""
         return iter(Counter(self(**parameters)).items())
 
     def rows(
@@ -105,7 +104,7 @@ class RemoteView:
         after: Row | None = None,
         **parameters: Any,
     ) -> list[Row]:
-        """Rows in an order: a page of the rows of an access request; see `View.rows`."""
+        """A page of rows in an order; see `View.rows`."""
         PageRequest(None, limit, offset, after).check()
         if limit == 0:
             return []
@@ -115,7 +114,7 @@ class RemoteView:
         return listed(self._table(self._path("", parameters, **special)))
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return int(self._asked(self._path("/count", parameters))["count"])
 
     def __len__(self) -> int:
@@ -151,29 +150,29 @@ class RemoteView:
         return rows[0]
 
     def sample(self, count: int, *, seed: int | None = None) -> list[Row]:
-        """So many rows at random, or all if there are fewer: each set of rows is as likely as any other."""
+        """A random sample of so many rows, or all rows if there are fewer; every set of rows is equally likely."""
         check_number(count, "the number of rows")
         return listed(self._table(self._path("/sample", _count=count, _seed=seed)))
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not)."""
+        """The number of copies of a row in the view; 0 if there are none."""
         return int(self._asked(self._path("/multiplicity", parameters, _row=_row_text(row)))["multiplicity"])
 
     def __contains__(self, row: object) -> bool:
         return isinstance(row, tuple) and self.multiplicity(row) != 0
 
     def request_many(self, **columns: Any) -> pa.Table:
-        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's."""
+        """The rows for many values of the parameters: each parameter is a list, or an array of NumPy or Arrow."""
         given = {name: _listed_column(values) for name, values in columns.items()}
         path = self._path("/requests")
         return read_table(self._connection.request("POST", path, {"parameters": given}, ARROW)[1])
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
+        """The rows as a pandas DataFrame."""
         return pandas_frame(self.to_arrow(**parameters))
 
     def to_polars(self, **parameters: Any) -> polars.DataFrame:
-        """The rows of an access request as a polars DataFrame."""
+        """The rows as a polars DataFrame."""
         return polars_frame(self.to_arrow(**parameters))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -204,7 +203,7 @@ class RemoteView:
         )
 
     def subscribe(self, function: Callable[[dict[Row, int]], object]) -> Subscription:
-        """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
+        """Calls a function, in its own thread, with each change of the view's rows from now on, until it is closed."""
         if not callable(function):
             raise DataError(f"a subscriber is a function of one change; it is {shown(function)}")
         return Subscription(self.name, self.changes(), function)
@@ -220,15 +219,15 @@ class RemoteView:
         return self._asked(self._path("/stats"))
 
     def why(self, row: Row, **parameters: Any) -> Reasons:
-        """Which rows of its tables make a row of the view."""
+        """The rows of the tables that produce a row of the view."""
         return _reasons(self._asked(self._path("/why", parameters, _row=_row_text(row))))
 
     def why_not(self, row: Row, **parameters: Any) -> Reasons:
-        """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
+        """Why a row is not in the view: the table without a matching row and its key, or the row of the same group."""
         return _reasons(self._asked(self._path("/why_not", parameters, _row=_row_text(row))))
 
     def verify(self) -> None:
-        """Lets the server compute the view by another way; VerificationError names the first difference."""
+        """Lets the server compute the view in another way; raises VerificationError at the first difference."""
         told = self._asked(self._path("/verify"))
         if not told["verified"]:
             raise VerificationError(told["difference"])
@@ -279,7 +278,7 @@ class RemoteChanges:
         self._connection = connection
         self._types = types
         self._response = response
-        self._line = socket.socket(fileno=os.dup(response.fileno()))  # is there also when the response is over
+        self._line = socket.fromfd(response.fileno(), -1, -1, -1)  # is there also when the response is over
         self._events = self._read()
 
     def _read(self) -> Generator[dict[Row, int], None, None]:

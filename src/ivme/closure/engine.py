@@ -24,7 +24,7 @@ class PairCursor(Protocol):
 
 
 class ClosureEngine(Protocol):
-    """The closure of a bag of edges: pairs of nodes with a path of at least one edge (DESIGN section 5)."""
+    """The closure of a bag of edges: pairs of nodes with a path of at least one edge."""
 
     def change(self, start: Codes, end: Codes, weights: Codes, /) -> None:
         """Adds to the multiplicities of edges; only a first insert and a last delete of an edge matter.

@@ -1,7 +1,7 @@
 """The incremental evaluation systems of source 004 for transitive closure, one for each class of graphs.
 
 The input is `edge(src, dst)` and the answer `tc(src, dst)`: pairs with a path of at least one edge, so that (x, x) is
-there if x lies on a cycle (DESIGN section 5); in an undirected graph every node with an edge does. The programs are the
+there if x lies on a cycle; in an undirected graph every node with an edge does. The programs are the
 `.sql` files beside this module.
 """
 

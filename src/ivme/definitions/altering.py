@@ -23,28 +23,28 @@ class Altering:
     definitions: Definitions
 
     def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others; the rows that are there have the default in it.
+        """Adds a column to a table, after the others; existing rows get the default.
 
-        Rows that come without it have the default, too, which may be `"now()"` for a timestamp or date.
+        Rows that leave the column out get the default, too, which may be `"now()"` for a timestamp or date.
         """
         add_column(self.definitions, table, name, type, read_default(default, parse_type(type)))
 
     def drop_column(self, table: str, name: str) -> None:
-        """Takes a column and its values away; one that a view reads, or a primary key has, is refused."""
+        """Drops a column and its values, unless a view reads it or it is part of the primary key."""
         drop_column(self.definitions, table, name)
 
     def rename_column(self, table: str, name: str, to: str) -> None:
-        """Gives a column another name; one that a view reads, or another table references, is refused."""
+        """Renames a column, unless a view reads it or another table references it."""
         rename_column(self.definitions, table, name, to)
 
     def set_default(self, table: str, name: str, default: object) -> None:
-        """Gives a column another default, for rows that come without it from now on; None drops it."""
+        """Sets the default of a column, for rows inserted from now on; None drops it."""
         column = self.definitions.table(table).column(name)
         type_ = None if column is None else column.type
         set_default(self.definitions, table, name, read_default(default, type_ or Type("string")))
 
     def rename_table(self, name: str, to: str) -> None:
-        """Gives a table another name, also where other tables reference it; one that a view reads is refused."""
+        """Renames a table, also where other tables reference it, unless a view reads it."""
         self.definitions.rename_table(name, to)
 
 

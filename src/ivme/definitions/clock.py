@@ -86,5 +86,5 @@ class Clocked:
 
     @property
     def now(self) -> datetime | None:
-        """What the clock of the database says; None if it was never advanced, and no view reads it."""
+        """The time of the database's clock; None if it was never advanced and no view reads it."""
         return read_clock(self.definitions.runtime)

@@ -1,4 +1,4 @@
-"""Transitive closure kept by SQL alone, as source 004 has it: its systems, and what runs them in DuckDB or Spark.
+"""Transitive closure maintained by SQL alone (source 004): its systems, and what runs them in DuckDB or Spark.
 
 An incremental evaluation system (`IES`) has input tables, an answer, auxiliary tables, and a program for a row that
 comes and one for a row that goes. `Database.create_ies` keeps one beside other views; the executors here run it by

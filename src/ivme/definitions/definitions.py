@@ -201,7 +201,7 @@ class Definitions:
         return next(name for name in chain(["query"], map("query {}".format, count(2))) if name not in taken)
 
     def view(self, name: str) -> BaseView:
-        """The view of that name, of whatever kind; `BrokenViewError` if it is broken."""
+        """The view of that name; `BrokenViewError` if it could not be built."""
         return self.views[whole(known(name, (*self.views, *self.broken), "view"), self.broken)]
 
     def map_view(self, name: str) -> View:
@@ -262,7 +262,7 @@ class Definitions:
         self.runtime.wait_durable()
 
     def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows; one that views are built on is refused."""
+        """Drops a table and its rows, unless views read it."""
         with self.runtime.lock:
             name = known(name, self.catalog.tables, "table")
             with self.change():

@@ -20,7 +20,7 @@ Row = tuple[Any, ...]
 
 
 class ReadableTable(ABC):
-    """The rows of a table. Each time it is read it has those of that moment."""
+    """The rows of a table, as they are at the moment of each read."""
 
     name: str
 
@@ -31,7 +31,7 @@ class ReadableTable(ABC):
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        """The rows as an Arrow table; a row of multiplicity m occurs m times."""
 
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""

@@ -37,17 +37,17 @@ class SingleChanges(ABC):
         """Several changes, all or nothing."""
 
     def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys; one that is not there is an error, unless strict=False."""
+        """Deletes the rows with the given primary keys; a missing key is an error, unless strict=False."""
         with self.batch() as batch:
             batch.delete_keys(table, keys, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity; a negative weight takes it away."""
+        """Inserts each row as often as its weight says; a negative weight deletes copies."""
         with self.batch() as batch:
             batch.apply(table, rows, weights, round_floats=round_floats)
 
     def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
+        """Inserts rows, each in place of the row with the same primary key."""
         with self.batch() as batch:
             batch.upsert(table, rows, round_floats=round_floats)
 
@@ -61,21 +61,21 @@ class SingleChanges(ABC):
         round_floats: bool = False,
         **parameters: Any,
     ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all; see `Batch.update`."""
+        """Sets columns to new values in the rows that meet a condition, or in all rows; see `Batch.update`."""
         with self.batch() as batch:
             batch.update(table, set=set, where=where, round_floats=round_floats, **parameters)
 
     def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        """Deletes the rows that meet a condition: SQL over the table's columns, with `:name` for parameters."""
         with self.batch() as batch:
             batch.delete_where(table, where, **parameters)
 
     def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Makes these rows all that the table holds; views and followers are told the difference."""
+        """Replaces all rows of the table by these; views and followers get the difference."""
         with self.batch() as batch:
             batch.replace(table, rows, round_floats=round_floats)
 
     def truncate(self, table: str) -> None:
-        """Takes all rows of a table away."""
+        """Deletes all rows of a table."""
         with self.batch() as batch:
             batch.truncate(table)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TableRows(ReadableTable):
-    """The rows of a table. Each time it is read it has those of that moment."""
+    """The rows of a table, as they are at the moment of each read."""
 
     def __init__(self, definitions: Definitions, name: str) -> None:
         self._definitions = definitions
@@ -28,7 +28,7 @@ class TableRows(ReadableTable):
 
     @property
     def declared(self) -> Table:
-        """Its columns with their types, its key and its options."""
+        """The table's columns with their types, its key and its options."""
         return self._definitions.table(self.name)
 
     @property
@@ -37,7 +37,7 @@ class TableRows(ReadableTable):
         return self.declared.column_names
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        """The rows as an Arrow table; a row of multiplicity m occurs m times."""
         self._definitions.check_open()
         with self._definitions.runtime.lock:
             schema = arrow_schema(self.declared)

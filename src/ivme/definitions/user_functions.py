@@ -55,7 +55,7 @@ class UserFunction:
     """A function with its signature, as `Database.create_function` and `Database(functions=...)` take it.
 
     `function` is a callable, or a text "module:function" that says where to import it from. Types are those of columns.
-    Its value is NULL where an argument is, unless it is `called_with_null`. That it is pure is a promise: the same
+    If an argument is NULL so is the value, unless it is `called_with_null`. The function must be pure: the same
     arguments give the same value, in any order and thread, at any time.
     """
 

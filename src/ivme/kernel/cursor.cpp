@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "portable.hpp"
 #include "probe.hpp"
 
 namespace ivme {
@@ -151,7 +152,7 @@ void Enumerator::look_up(unsigned level, uint64_t& operations) {
         const GroupTable& groups = loop.groups->groups();
         probe_keys(groups, block, before.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
             Members members = loop.groups->members(groups.find(k, tag));
-            __builtin_prefetch(members.n == 1 ? static_cast<const void*>(loop.map->row(members.one)) : members.many);
+            prefetch_line(members.n == 1 ? static_cast<const void*>(loop.map->row(members.one)) : members.many);
             before.members[row] = members;
         });
     }
@@ -170,7 +171,7 @@ void Enumerator::expand(unsigned level, unsigned most) {
             if (stage.n == most) return;
             uint32_t entry = all ? before.within : ids[before.within];
             if (all && !loop.map->alive(entry)) continue;
-            __builtin_prefetch(loop.map->row(entry));
+            prefetch_line(loop.map->row(entry));
             stage.parents[stage.n] = before.at;
             stage.entries[stage.n++] = entry;
         }

@@ -10,6 +10,7 @@
 #include "array.hpp"
 #include "hash.hpp"
 #include "payload.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -123,7 +124,7 @@ public:
                 repeats[i] = is_repeated(from, arity, block + i);
                 if (repeats[i]) continue;
                 tags[i] = seed_.tag_of(arity, [&](unsigned c) { return from[c][block + i]; });
-                __builtin_prefetch(&slots_[tags[i] >> shift_]);
+                prefetch_line(&slots_[tags[i] >> shift_]);
             }
             for (unsigned i = 0; i < n; ++i) {
                 const int64_t* payload = payloads + (block + i) * words;

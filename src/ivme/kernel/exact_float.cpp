@@ -83,8 +83,8 @@ void FullFloat::add(const int64_t* sum, int64_t factor) {
     if (sum[0] == IS_LONG) {
         const LongFloat& from = *long_float(sum);
         std::fill_n(expanded, from.first, 0);
-        std::copy_n(from.words, from.count, expanded + from.first);
-        int64_t sign = from.count ? from.words[from.count - 1] >> 63 : 0;
+        std::copy_n(from.words(), from.count, expanded + from.first);
+        int64_t sign = from.count ? from.words()[from.count - 1] >> 63 : 0;
         std::fill(expanded + from.first + from.count, expanded + LONG_WORDS, sign);
         positive = wrapped_sum(positive, wrapped_product(factor, from.positive));
         negative = wrapped_sum(negative, wrapped_product(factor, from.negative));
@@ -135,7 +135,7 @@ void FullFloat::store(int64_t* sum, FloatPool& pool) const {
     made->negative = negative;
     made->undefined = undefined;
     made->first = first;
-    std::copy(words + first, words + end, made->words);
+    std::copy(words + first, words + end, made->words());
     sum[0] = IS_LONG;
     sum[1] = static_cast<int64_t>(reinterpret_cast<intptr_t>(made));
     sum[2] = 0;
@@ -213,7 +213,7 @@ uint64_t hash_float(const int64_t* sum) {
 
 void dump_long(const LongFloat& from, std::vector<int64_t>& words) {
     words.insert(words.end(), {from.positive, from.negative, from.undefined, from.first, from.count});
-    words.insert(words.end(), from.words, from.words + from.count);
+    words.insert(words.end(), from.words(), from.words() + from.count);
 }
 
 size_t load_long(int64_t* sum, const int64_t* words, size_t n, FloatPool& pool) {
@@ -226,7 +226,7 @@ size_t load_long(int64_t* sum, const int64_t* words, size_t n, FloatPool& pool) 
     made->negative = words[1];
     made->undefined = words[2];
     made->first = static_cast<uint32_t>(words[3]);
-    std::copy_n(words + HEAD, count, made->words);
+    std::copy_n(words + HEAD, count, made->words());
     sum[0] = IS_LONG;
     sum[1] = static_cast<int64_t>(reinterpret_cast<intptr_t>(made));
     sum[2] = 0;

@@ -29,7 +29,10 @@ struct LongFloat {
     int64_t positive = 0, negative = 0, undefined = 0;
     uint32_t first = 0, count = 0;
     mutable bool marked = false;
-    int64_t words[];
+
+    // The words lie behind it.
+    int64_t* words() { return reinterpret_cast<int64_t*>(this + 1); }
+    const int64_t* words() const { return reinterpret_cast<const int64_t*>(this + 1); }
 };
 
 // Owns the LongFloats of a kernel, or those that a reader makes while it multiplies.

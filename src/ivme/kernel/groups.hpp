@@ -5,6 +5,7 @@
 
 #include "array.hpp"
 #include "hash.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -29,9 +30,9 @@ public:
     void prefetch(uint32_t tag) const { table_.prefetch(tag); }
     void prefetch_record(uint32_t tag) const {
         uint32_t id = table_.guess(tag);
-        if (id != NIL) __builtin_prefetch(record(id));
+        if (id != NIL) prefetch_line(record(id));
     }
-    void prefetch_group(uint32_t id) const { __builtin_prefetch(record(id)); }
+    void prefetch_group(uint32_t id) const { prefetch_line(record(id)); }
     uint32_t guess(uint32_t tag) const { return table_.guess(tag); }
 
     uint32_t find(const int64_t* key, uint32_t tag) const {

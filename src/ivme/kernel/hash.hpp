@@ -12,6 +12,7 @@
 #include "array.hpp"
 #include "errors.hpp"
 #include "int128.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -63,8 +64,8 @@ public:
 
     void prefetch(uint32_t tag) const {
         if (!size_) return;
-        __builtin_prefetch(&now_.slots[now_.home(tag)]);
-        if (is_moving()) __builtin_prefetch(&old_.slots[old_.home(tag)]);
+        prefetch_line(&now_.slots[now_.home(tag)]);
+        if (is_moving()) prefetch_line(&old_.slots[old_.home(tag)]);
     }
 
     // The first id with this tag near its home, or NIL: a guess that is nearly always right, to prefetch by.

@@ -12,6 +12,7 @@
 
 #include "array.hpp"
 #include "groups.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -129,7 +130,7 @@ public:
         uint32_t group = groups_.guess(tag);
         if (group != NIL) warm_array(head(group), 0);
     }
-    void warm_link(uint32_t entry) const { __builtin_prefetch(&links_[entry]); }
+    void warm_link(uint32_t entry) const { prefetch_line(&links_[entry]); }
     void warm_group_of(uint32_t entry) const { groups_.prefetch_group(links_[entry].group); }
     void warm_place(uint32_t entry) const { warm_array(head(links_[entry].group), links_[entry].place); }
 
@@ -212,8 +213,8 @@ private:
     }
     void warm_array(Head head, uint32_t place) const {
         if (head.size < 2) return;
-        __builtin_prefetch(pool_.at(head.ref) + 1 + place);
-        __builtin_prefetch(pool_.at(head.ref) + head.size);
+        prefetch_line(pool_.at(head.ref) + 1 + place);
+        prefetch_line(pool_.at(head.ref) + head.size);
     }
 
     uint32_t move(uint32_t from, uint32_t size, unsigned power, unsigned wanted) {

@@ -4,6 +4,7 @@
 // for each candidate, a look-up for each read until one fails. The kernel itself does less: who proposed a candidate is
 // not asked again.
 #include "machine.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -197,9 +198,9 @@ void Machine::flush(const JoinStep& step, Trigger& trigger) {
     };
     if (step.added) {
         constexpr unsigned AHEAD = 12;
-        for (unsigned i = 0; i < std::min(c.n, AHEAD); ++i) __builtin_prefetch(record(i));
+        for (unsigned i = 0; i < std::min(c.n, AHEAD); ++i) prefetch_line(record(i));
         for (unsigned i = 0; i < c.n; ++i) {
-            if (i + AHEAD < c.n) __builtin_prefetch(record(i + AHEAD));
+            if (i + AHEAD < c.n) prefetch_line(record(i + AHEAD));
             const int64_t* row = record(i);
             const auto& yields = step.reads[c.proposers[i]].yields;
             for (unsigned j = 0; j < step.added; ++j) c.values[i * step.added + j] = row[yields[j]];

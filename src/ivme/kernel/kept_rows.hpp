@@ -10,6 +10,7 @@
 
 #include "delta.hpp"
 #include "groups.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -89,7 +90,7 @@ private:
             }
             for (unsigned i = 0; i < n; ++i) {
                 uint32_t id = table_.guess(tags[i]);
-                if (id != NIL) __builtin_prefetch(record(id));
+                if (id != NIL) prefetch_line(record(id));
             }
             for (unsigned i = 0; i < n; ++i) {
                 const int64_t* key = keys.data() + static_cast<size_t>(i) * keys_;

@@ -4,13 +4,12 @@
 // lock when they write, and the GIL when they change what is here.
 #pragma once
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <string>
 #include <tuple>
 
 #include "blake2.hpp"
+#include "portable.hpp"
 #include "python_api.hpp"
 
 namespace ivme {
@@ -41,7 +40,7 @@ public:
     nb::object wake = nb::none();
 
     // Whether the kernel may write a record; else Python has something to do first, or knows what to say.
-    bool is_ready() const { return usable && !unfinished && older + place < limit && getpid() == owner_; }
+    bool is_ready() const { return usable && !unfinished && older + place < limit && process_number() == owner_; }
 
     // The start of a record, behind which its text goes.
     static void begin(std::string& record) { record.assign(HEADER_BYTES + Blake2::DIGEST_BYTES, '\0'); }
@@ -106,8 +105,8 @@ private:
 
     // The GIL stays for what is short: to get it back among busy threads takes longer than to write that.
     size_t write_plainly(std::string_view data, uint64_t at) const {
-        auto write = [&] { return pwrite(descriptor, data.data(), data.size(), static_cast<off_t>(at)); };
-        ssize_t n;
+        auto write = [&] { return write_at(descriptor, data.data(), data.size(), at); };
+        int64_t n;
         if (data.size() <= SHORT) {
             n = write();
         } else {
@@ -130,7 +129,7 @@ private:
 
     nb::dict calls_;
     nb::object write_;
-    pid_t owner_ = getpid();
+    int owner_ = process_number();
 
 public:
     nb::set changed;  // the tables that records have changed since the last snapshot

@@ -16,6 +16,7 @@
 #include "hash.hpp"
 #include "index.hpp"
 #include "payload.hpp"
+#include "portable.hpp"
 #include "sorted.hpp"
 
 namespace ivme {
@@ -54,8 +55,8 @@ public:
     }
     // A record may lie in two cache lines.
     void prefetch_row(uint32_t id) const {
-        __builtin_prefetch(row(id));
-        __builtin_prefetch(row(id) + stride_ - 1);
+        prefetch_line(row(id));
+        prefetch_line(row(id) + stride_ - 1);
     }
 
     uint32_t find(const int64_t* key, uint32_t tag) const {

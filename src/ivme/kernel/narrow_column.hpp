@@ -12,6 +12,7 @@
 
 #include "array.hpp"
 #include "column_loops.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -46,7 +47,7 @@ public:
     int64_t operator[](size_t row) const {
         return typed([&](const auto* cells) { return value(cells[row]); });
     }
-    void prefetch(size_t row) const { __builtin_prefetch(cells_.data() + row * width_); }
+    void prefetch(size_t row) const { prefetch_line(cells_.data() + row * width_); }
 
     // Rows from `first` on, as words.
     void copy(size_t first, size_t n, int64_t* to) const {

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "portable.hpp"
+
 namespace ivme {
 
 namespace {
@@ -113,16 +115,16 @@ void OrderedTree::find(const int64_t* const* rows, unsigned n, Paths& paths) con
             const int64_t* start = is_last ? leaves_.at(path.leaf) : inner_.at(path.leaf);
             const int64_t* found = is_last ? leaf_row(path.leaf, 0) : bound(path.leaf, 0);
             size_t most = size_t{is_last ? leaf_most_ : inner_most_} * words_;
-            __builtin_prefetch(start);
-            for (size_t part = 1; part < 8; ++part) __builtin_prefetch(found + part * most / 8);
+            prefetch_line(start);
+            for (size_t part = 1; part < 8; ++part) prefetch_line(found + part * most / 8);
         }
     }
 }
 
 void OrderedTree::prefetch(Hint hint) const noexcept {
-    __builtin_prefetch(leaves_.at(hint.leaf));
-    __builtin_prefetch(leaf_counts(hint.leaf) + hint.place);
-    __builtin_prefetch(leaf_row(hint.leaf, hint.place));
+    prefetch_line(leaves_.at(hint.leaf));
+    prefetch_line(leaf_counts(hint.leaf) + hint.place);
+    prefetch_line(leaf_row(hint.leaf, hint.place));
 }
 
 bool OrderedTree::is_at(const Path& path, const int64_t* row) const {

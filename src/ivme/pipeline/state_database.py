@@ -31,7 +31,7 @@ class StateBatch(Protocol):
         """Raises what ending the batch now would raise, and changes nothing."""
 
     def discard(self) -> None:
-        """Forgets the changes so far."""
+        """Discards the changes so far."""
 
 
 class StateTable(Protocol):

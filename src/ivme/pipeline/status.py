@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ivme.errors import PipelineError
+from ivme.extras import refuse_windows
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.quarantine import Quarantine
+from ivme.shown_table import counted
 
 WAITING = "waiting"
 """The fact that says which transactions wait for events."""
@@ -50,6 +52,8 @@ def _run(state: Path, now: float) -> dict[str, Any] | None:
 
 
 def _is_alive(process: int) -> bool:
+    """Whether a process runs. On Windows `os.kill` would end it."""
+    refuse_windows("ivme status")
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -75,7 +79,8 @@ def told_status(found: dict[str, Any]) -> Iterator[str]:
     yield f"{found['pipeline']} is at batch {found['batch']}; its state is in {found['state']}"
     if found.get("engine") is not None:
         engine = found["engine"]
-        yield f"its tables and views are in {engine['shards']} shards; their steps are in {engine['checkpoint']}"
+        shards = counted(engine["shards"], "shard")
+        yield f"its tables and views are in {shards}; their steps are in {engine['checkpoint']}"
     if run is not None:
         what = f"runs as process {run['pid']}" if run["running"] else "does not run"
         yield f"it {what}; its last batch ended {run['seconds_ago']:,.0f} s ago"
@@ -85,11 +90,14 @@ def told_status(found: dict[str, Any]) -> Iterator[str]:
         speed = f", {seen['rows'] / seen['seconds']:,.0f} rows/s" if seen and seen["seconds"] else ""
         yield (
             f"table {name}: {'no batch' if table['batch'] is None else 'batch ' + str(table['batch'])}{lag}{speed}, "
-            f"{table['waiting_rows']:,} rows and {table['refused_files']:,} files in quarantine"
+            f"{counted(table['waiting_rows'], 'row')} and {counted(table['refused_files'], 'file')} in quarantine"
         )
     waiting = found.get("waiting")
     if waiting is not None and (waiting["transactions"] or waiting["events"]):
         first = "" if waiting["first"] is None else f", the first is {waiting['first']}"
-        yield f"{waiting['transactions']:,} transactions lack events{first}; {waiting['events']:,} events wait"
+        yield (
+            f"transactions that lack events: {waiting['transactions']:,}{first}; "
+            f"events waiting for them: {waiting['events']:,}"
+        )
     for name, batch in found["sinks"].items():
         yield f"sink {name}: {'nothing yet' if batch is None else 'batch ' + str(batch)}"

@@ -1,4 +1,4 @@
-"""The types of expressions, of variables and of a view's columns, from the declared columns (DESIGN section 5).
+"""The types of expressions, of variables and of a view's columns, from the declared columns.
 
 An expression's type is the one that holds every value `expression.evaluate` gives for it: integers have 64 bits,
 division of integers gives floats, and decimals follow Spark's rules for precision and scale, which give up digits

@@ -10,7 +10,7 @@ Recognised, up to names, the order of the joins and how they are written:
         SELECT a.x, b.y FROM r a JOIN r b ON a.y = b.x           -- or doubling
     )
 
-The closure is a set of pairs with a path of at least one edge (DESIGN section 5). UNION ALL, Spark's only spelling,
+The closure is a set of pairs with a path of at least one edge. UNION ALL, Spark's only spelling,
 means a row for each path; it is accepted where nobody can tell, under SELECT DISTINCT, MIN, MAX and COUNT(DISTINCT).
 """
 
@@ -27,7 +27,7 @@ _RECOGNISED = (
     "only reachability is recognised: WITH RECURSIVE r(x, y) AS (SELECT src, dst FROM edge UNION "
     "SELECT r.x, e.dst FROM r JOIN edge e ON r.y = e.src) SELECT ... FROM r"
 )
-_VIEW = "make the subquery a view of its own; of WITH, " + _RECOGNISED
+_VIEW = "make the subquery a separate view; of WITH, " + _RECOGNISED
 
 
 @dataclass(frozen=True, slots=True)

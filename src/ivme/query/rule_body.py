@@ -138,7 +138,7 @@ class RuleBody:
         made = expression.over(self.columns)
         if len(made) > _MOST_PIECES:
             message = "this expression becomes too long when its variables are replaced by what they are bound to"
-            raise self._unbound(message, expression.words[0], "make the first part of the rule a view of its own")
+            raise self._unbound(message, expression.words[0], "make the first part of the rule a separate view")
         return made
 
     def _check_bound(self, expression: RuleExpression) -> None:

@@ -128,7 +128,7 @@ class _Translation:
         """The rules of a text are for one head, in which only the names of outputs may differ."""
         name = first.name.value
         if rule.name.value.lower() != name.lower():
-            instead = f"make {rule.name.value} a view of its own, and read that view"
+            instead = f"make {rule.name.value} a separate view, and read that view"
             raise self._error(f"rules for {name} and for {rule.name.value} in one text", rule.name, instead)
         if len(rule.outputs) != len(first.outputs):
             message = f"{name} has {len(first.outputs)} outputs in its first rule, and {len(rule.outputs)} here"

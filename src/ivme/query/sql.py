@@ -43,7 +43,7 @@ _CLAUSES = {
     "offset": ("OFFSET", _READ),
     "qualify": ("QUALIFY", WHEN_READING),
     "windows": ("WINDOW", WHEN_READING),
-    "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
+    "laterals": ("LATERAL", "store the exploded rows as a separate table"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
     "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
     "into": ("INTO", _SELECT),
@@ -123,7 +123,7 @@ def _refuse_path_counts(source: SqlText, body: Body, head: Head) -> None:
 def _only_select(source: SqlText, node: exp.Expr) -> exp.Select:
     if isinstance(node, exp.SetOperation):
         word = node.key.upper()
-        instead = "make each SELECT a view of its own"
+        instead = "make each SELECT a separate view"
         raise source.unsupported(f"{word} is not supported", source.keyword([word]), instead)
     if not isinstance(node, exp.Select):
         raise source.unsupported("the statement is not a SELECT", node, _SELECT)

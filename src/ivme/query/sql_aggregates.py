@@ -25,8 +25,8 @@ from ivme.query.sql_where import Body, refuse_computed_closure
 from ivme.query.types import is_nested_kind
 from ivme.query.written import spelled
 
-_STORE = "store what you need of it as a column of its own before loading"
-WHOLE = f"select {LISTED} as columns of their own, and compute with them when reading"
+_STORE = "store what you need of it as a separate column before loading"
+WHOLE = f"select {LISTED} as separate columns, and compute with them when reading"
 _REFUSED = {
     **dict.fromkeys(
         ("First", "Last", "FirstValue", "LastValue"),
@@ -312,7 +312,7 @@ def _joint(
             raise source.unsupported(f"{call.word} of an aggregate is not supported", node, WHOLE)
         found.update(dict.fromkeys(scalars.occurrences(node)))
     if len(found) > 1:
-        instead = "aggregate columns of one table, or make the join a view of its own, and aggregate that"
+        instead = "aggregate columns of one table, or make the join a separate view, and aggregate that"
         raise source.unsupported(f"{call.text} mixes columns of several tables", call.node, instead)
     tables = (i for i, each in enumerate(body.scope.occurrences) if each.closure is None)
     occurrence = next(iter(found), next(tables, None))

@@ -8,7 +8,7 @@ from ivme.errors import UnsupportedError
 from ivme.query.sql_text import SqlText
 from ivme.query.written import spelled
 
-FLATTEN = "store what you need of it as columns, or its elements as rows of a table of their own, before loading"
+FLATTEN = "store what you need of it as columns, or its elements as rows of a separate table, before loading"
 
 _NAMES = (
     *("cardinality", "get", "arrays_overlap", "arrays_zip", "array_size", "array_position", "try_element_at"),

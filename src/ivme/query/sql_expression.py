@@ -135,7 +135,7 @@ class Scalars:
         """Refuses subqueries, before any of their names is looked up in the wrong place."""
         query = node.find(exp.Query)
         if query is not None:
-            instead = "join the tables, or make the subquery a view of its own"
+            instead = "join the tables, or make the subquery a separate view"
             raise self.source.unsupported("a subquery is not supported", self.source.query(query), instead)
 
     def _arithmetic(self, node: exp.Expr, depth: int) -> Expression:

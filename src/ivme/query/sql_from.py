@@ -13,7 +13,7 @@ from ivme.query.sql_scope import Closure, Key, KnownTables, Occurrence, Scope
 from ivme.query.sql_text import SqlText, refuse_other_arguments
 
 _JOINS = "join with [INNER] JOIN ... ON or USING, CROSS JOIN, or commas and WHERE"
-_FROM = "list plain tables in FROM; make a subquery a view of its own and join that"
+_FROM = "list plain tables in FROM; make a subquery a separate view and join that"
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def _group(body: Body, scalars: Scalars, select: exp.Select, items: tuple[Item, 
 def _group_key(body: Body, scalars: Scalars, node: exp.Expr, items: tuple[Item, ...]) -> Key:
     if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
         word = node.sql(dialect=DIALECT).split(" (")[0]
-        raise scalars.source.unsupported(f"{word} is not supported", node, "make each grouping a view of its own")
+        raise scalars.source.unsupported(f"{word} is not supported", node, "make each grouping a separate view")
     item = _referenced(body, scalars, node, items)
     if item is None:
         return _key(body, scalars, node)

@@ -98,7 +98,7 @@ def mismatch(expression: Expression, column_kind: Callable[[str], str | None]) -
     )
 
 
-_STORE = "store what you need of it as a column of its own before loading"
+_STORE = "store what you need of it as a separate column before loading"
 
 
 def cast_hint(*kinds: str | None, instead: str = _CAST_ONE) -> str:

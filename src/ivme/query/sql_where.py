@@ -254,7 +254,7 @@ def _across_tables(body: Body, node: exp.Expr, occurrences: list[int]) -> Except
     names = " and ".join(body.scope.occurrences[occurrence].alias for occurrence in occurrences)
     if isinstance(node, exp.Or):
         return body.scope.source.unsupported(
-            f"OR between conditions on {names} is not supported", node, "make each alternative a view of its own"
+            f"OR between conditions on {names} is not supported", node, "make each alternative a separate view"
         )
     return body.scope.source.unsupported(
         f"a condition that mixes {names} must be an equality between an expression of each",

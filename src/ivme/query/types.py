@@ -1,4 +1,4 @@
-"""Column types (DESIGN section 5): each column knows its type, and results come back in it."""
+"""Column types: each column knows its type, and results come back in it."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _parsed(text: str, depth: int) -> Type:
     text = text.strip()
     if len(text) <= _MOST_NESTED and (text.endswith((">", "]")) or _NESTED_NAME.match(text)):
         if depth > _DEEPEST:
-            raise SchemaError(f"a type nests deeper than {_DEEPEST}; store parts of it as columns of their own")
+            raise SchemaError(f"a type nests deeper than {_DEEPEST}; store parts of it as separate columns")
         return _nested(text, depth)
     match = _TYPE.fullmatch(text) if len(text) <= _MOST_CHARACTERS else None
     if match is None:
@@ -153,7 +153,7 @@ def _nested(text: str, depth: int) -> Type:
     match = _NESTED_NAME.match(text)
     name = match.group(1).lower() if match is not None else ""
     if name == "map":
-        instead = "store its entries as rows of a table of their own, with the key and the value as columns"
+        instead = "store its entries as rows of a separate table, with the key and the value as columns"
         raise SchemaError(f"columns of type MAP are not supported; {instead}")
     inside = text[match.end() :].strip() if match is not None else ""
     if inside[:1] + inside[-1:] not in ("<>", "()") or len(inside) < 2:

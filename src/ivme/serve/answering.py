@@ -29,7 +29,7 @@ async def read_body(request: Request) -> bytes:
     """A body that says that it is JSON; a page of another site cannot send such a one."""
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind != JSON:
-        raise Problem(415, f"the body has to be {JSON}, and say so in Content-Type; it says {kind or 'nothing'}")
+        raise Problem(415, f"the body must be {JSON}, and say so in Content-Type; it says {kind or 'nothing'}")
     return await request.body()
 
 

@@ -83,7 +83,7 @@ def read_grant(name: object, token: object, scopes: object) -> Grant:
     ['read:revenue', 'write:sales']
     """
     if not isinstance(name, str) or not name or name in (OWNER, READER):
-        raise ServeError(f"a token with scopes has a name of its own, other than {OWNER} and {READER}; it has {name!r}")
+        raise ServeError(f"a token with scopes needs its own name, other than {OWNER} and {READER}; it has {name!r}")
     if not isinstance(token, str):
         raise ServeError(f"the token of {name} is a text of at least 16 characters")
     if not isinstance(scopes, list | tuple | set | frozenset):

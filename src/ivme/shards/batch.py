@@ -46,17 +46,17 @@ class ShardedBatch:
             self._commit()
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows."""
+        """Inserts rows."""
         self._take(table, rows, 1)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away."""
+        """Deletes rows."""
         made = self._take(table, rows, -1)
         if not strict:
             self._clipped[made.name] = None
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row with its weight as multiplicity; for a DataFrame, `weights` is the name of a column."""
+        """Inserts each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
         self._take(table, rows, weights)
 
     def check(self) -> None:
@@ -67,7 +67,7 @@ class ShardedBatch:
                 self._database._try(self._made)
 
     def discard(self) -> None:
-        """Forgets the changes so far."""
+        """Discards the changes so far."""
         self._rows, self._frames, self._clipped, self._progress = [], [], {}, None
 
     def _take(self, name: str, rows: Any, weights: Any) -> Table:

@@ -21,7 +21,7 @@ def view_change(checkpoint: Checkpoint, view: str, step: int) -> list[pa.Table]:
     record = checkpoint.record(step)
     if record is None:
         where = checkpoint.store.address
-        raise SparkError(f"the checkpoint {where} no longer has step {step}; follow view {view} anew")
+        raise SparkError(f"the checkpoint {where} no longer has step {step}; open a new feed of view {view}")
     if record.is_layout:
         return []
     packed = (part for name in record.files.values() for part in checkpoint.read_file(name))

@@ -99,7 +99,7 @@ class ShardedDatabase(FunctionCatalog):
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
     ) -> None:
-        """Declares an empty table, as `Database.create_table` does."""
+        """Creates an empty table; see `Database.create_table`."""
         with self._lock:
             self._check_new(name)
             with Database() as checked:
@@ -117,7 +117,7 @@ class ShardedDatabase(FunctionCatalog):
             self._change_catalog(self._catalog.with_table(made))
 
     def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
-        """Makes a view and fills it from the tables; see `ivme.explain` for the options.
+        """Creates a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
         aggregates or DISTINCT are then followed without merging parts. It is planned before the database is locked.
@@ -141,7 +141,7 @@ class ShardedDatabase(FunctionCatalog):
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")
 
     def rebalance(self, name: str) -> bool:
-        """Spreads the rows of a view anew, by what its tables have now; whether that changed anything."""
+        """Spreads the rows of a view again, by the present sizes of its tables; returns whether it did."""
         with self._lock:
             entry = self._catalog.view(name)
             return self._spread_anew(entry, whole_rows=planning.keeps_whole(entry, self._catalog))
@@ -154,7 +154,7 @@ class ShardedDatabase(FunctionCatalog):
         return True
 
     def reshard(self, shards: int) -> None:
-        """Changes the number of shards, between two batches: all rows are placed anew, and all hosts are started anew.
+        """Changes the number of shards between two batches: all rows move, and all hosts restart.
 
         If anything dies meanwhile, the checkpoint opens with the old number or with the new one, whole.
         """
@@ -204,16 +204,16 @@ class ShardedDatabase(FunctionCatalog):
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of all views, in the order in which they were made."""
+        """The names of all views, in the order of their creation."""
         return tuple(view.name for view in self._catalog.views)
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of all tables, in the order in which they were made."""
+        """The names of all tables, in the order of their creation."""
         return tuple(table.name for table in self._catalog.tables)
 
     def drop_view(self, name: str) -> None:
-        """Forgets a view."""
+        """Drops a view."""
         with self._lock:
             name = self._catalog.view(name).name
             needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
@@ -225,7 +225,7 @@ class ShardedDatabase(FunctionCatalog):
             self.checkpoint.forget_consumers(name)
 
     def drop_table(self, name: str) -> None:
-        """Forgets a table and its rows; one that views are built on is refused."""
+        """Drops a table and its rows, unless views read it."""
         with self._lock:
             name = self._catalog.table(name).name
             tables, views = self._catalog.tables, self._catalog.views
@@ -257,17 +257,17 @@ class ShardedDatabase(FunctionCatalog):
     # Changes
 
     def insert(self, table: str, rows: Any) -> None:
-        """Adds rows: whatever `Database.insert` takes, and Spark DataFrames, whose rows stay where they are."""
+        """Inserts rows: whatever `Database.insert` takes, and Spark DataFrames, whose rows stay where they are."""
         with self.batch() as batch:
             batch.insert(table, rows)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away; one that is not there is an error, or with strict=False ignored."""
+        """Deletes rows; a row that is not in the table is an error, or ignored with strict=False."""
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Adds each row with its weight as multiplicity; for a DataFrame, `weights` is the name of a column."""
+        """Inserts each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 
@@ -282,7 +282,7 @@ class ShardedDatabase(FunctionCatalog):
         return ShardedBatch(self, source, position)
 
     def position(self, source: str) -> int | None:
-        """How far a source has been applied; None if nothing of it has."""
+        """The position that the last batch of a source recorded; None if there was none."""
         with self._lock:
             self._settled()
             return self._coordinator.last.sources.get(source)
@@ -362,7 +362,7 @@ class ShardedDatabase(FunctionCatalog):
             return pa.concat_tables(answer.tables[0] for answer in self._ask_all({"op": "table", "table": table}))
 
     def relation(self, name: str) -> Table:
-        """What is declared of a table."""
+        """The declaration of a table."""
         return self._catalog.table(name)
 
     def entry(self, name: str) -> ViewEntry:
@@ -379,7 +379,7 @@ class ShardedDatabase(FunctionCatalog):
             return [{**host, **answer.head} for host, answer in zip(self._cluster.hosts(), answers, strict=True)]
 
     def close(self) -> None:
-        """Ends the shards' processes. What the checkpoint holds stays, and can be opened again."""
+        """Ends the processes of the shards. The checkpoint remains, and can be opened again."""
         with self._lock:
             if not self._closed:
                 self._cluster.close()

@@ -54,7 +54,7 @@ class FunctionCatalog(ABC):
             self._change_catalog(replace(catalog, functions=(*catalog.functions, made)))
 
     def drop_function(self, name: str) -> None:
-        """Forgets a function; one that a view calls is refused."""
+        """Drops a function, unless a view calls it."""
         with self._lock:
             catalog = self._catalog
             found = catalog.function(name)
@@ -65,5 +65,5 @@ class FunctionCatalog(ABC):
 
     @property
     def functions(self) -> dict[str, str]:
-        """The users' functions, and their signatures."""
+        """The functions that were added by `create_function`, and their signatures."""
         return {each.name: str(each.user_function().signature()) for each in self._catalog.functions}

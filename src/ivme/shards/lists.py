@@ -60,4 +60,4 @@ def _with_lists(made: Sharding, given: Mapping[str, Any]) -> pa.Table:
 def refuse_lists(made: Sharding) -> None:
     """Refuses lists where values come one at a time."""
     if made.query.lists:
-        raise PlanError(f"view {made.name} has lists, which are asked for by calling the view")
+        raise PlanError(f"view {made.name} has lists, so call it with them: view(list=[...])")

@@ -111,7 +111,7 @@ class Registry(flight.FlightServerBase):  # type: ignore[misc]
             "present": self._present,
         }
         if action.type not in known:
-            raise flight.FlightServerError(f"the driver cannot be asked for {action.type!r}")
+            raise flight.FlightServerError(f"the driver does not know the request {action.type!r}")
         told = known[action.type](json.loads(action.body.to_pybytes()))
         return [json.dumps(dict(told)).encode()]
 

@@ -33,7 +33,7 @@ def answer(service: ShardService, message: Message, forward: Forward) -> Message
         return service.reading(head["step"], head.get("ended", 0), lambda shard: _spread(shard, head, forward))
     if operation in READS:
         return service.reading(head.get("step"), head.get("ended", 0), lambda shard: READS[operation](shard, message))
-    raise SparkError(f"a shard cannot be asked for {operation!r}")
+    raise SparkError(f"a shard does not know the request {operation!r}")
 
 
 def _rows(shard: Shard, message: Message) -> Message:
@@ -125,7 +125,7 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
 def resident_bytes() -> int:
     """The memory that this process has; 0 where that cannot be told."""
     try:
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0

@@ -247,7 +247,7 @@ def stored_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Blo
     found = block_keys(entry, query, tables)
     key = next((key for key in found if entry.routing.variables == {key.variable}), None)
     if key is None:
-        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; make it anew")
+        raise PlanError(f"view {entry.name} was spread by a key that this version does not find in it; create it again")
     return key
 
 

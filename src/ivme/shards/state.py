@@ -85,7 +85,7 @@ class ShardedState:
         return None
 
     def relation(self, name: str) -> Table:
-        """What is declared of a table, or known of a view as if it were one."""
+        """The declaration of a table, or of a view as if it were a table."""
         return self._known.relation(name)
 
     # Catalog
@@ -192,7 +192,7 @@ class ShardedTable(ReadableTable):
         return self.declared.column_names
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a row of multiplicity m comes m times."""
+        """The rows as an Arrow table; a row of multiplicity m occurs m times."""
         rows = self._shards.table_rows(self.name)
         counts = rows.column(WEIGHT).to_numpy()
         plain = rows.drop_columns([WEIGHT])

@@ -1,4 +1,4 @@
-"""A view over shards, with the methods of `ivme.View`: its parts are asked for and merged where it is read."""
+"""A view over shards, with the methods of `ivme.View`: the process that reads it fetches and merges its parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ShardedView:
 
     @property
     def sharding(self) -> Sharding:
-        """How its rows are spread over shards."""
+        """How the rows are spread over shards."""
         catalog = self._database._catalog
         if self.name not in self._database.views or self._database._views.get(self.name, self) is not self:
             raise PlanError(f"view {self.name} was dropped")
@@ -56,7 +56,7 @@ class ShardedView:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters, none if the view has rows without any."""
+        """The names of the parameters; empty for a view without parameters."""
         return self.sharding.query.parameters
 
     @property
@@ -78,7 +78,7 @@ class ShardedView:
         return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities."""
+        """The distinct rows, with their multiplicities."""
         found = self.weighted(**parameters)
         weights = found.column(WEIGHT).to_pylist()
         columns = [python_values(column) for column in found.columns[:-1]]
@@ -86,7 +86,7 @@ class ShardedView:
         return iter(added_up(zip(rows, weights, strict=True)).items())
 
     def weighted(self, **parameters: Any) -> pa.Table:
-        """The distinct rows of an access request in Arrow, with their multiplicities as last column."""
+        """The distinct rows in Arrow, with their multiplicities as the last column."""
         with self._database._lock:
             made = self.sharding
             if made.query.lists:
@@ -98,9 +98,9 @@ class ShardedView:
         return put_together(made, [answer.tables[0] for answer in answers])
 
     def request_many(self, **columns: Any) -> pa.Table:
-        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's.
+        """The rows for many values of the parameters: each parameter is a list, or an array of NumPy or Arrow.
 
-        The table has the parameters in front of the view's columns, and the rows in the order of the requests.
+        The columns of the result are the parameters, then those of the view. Its rows are in the order of the requests.
         """
         with self._database._lock:
             made = self.sharding
@@ -121,15 +121,15 @@ class ShardedView:
         return rows[0][0]
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return int(self.weighted(**parameters).column(WEIGHT).to_numpy().sum())
 
     def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request as an Arrow table, in the columns' types, all of one step."""
+        """The rows as an Arrow table, all from one step."""
         return expanded(self.weighted(**parameters))
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
+        """The rows as a pandas DataFrame."""
         return pandas_frame(self.to_arrow(**parameters))
 
     def snapshot(self, **parameters: Any) -> pa.Table:
@@ -140,7 +140,7 @@ class ShardedView:
         return isinstance(row, tuple) and self.multiplicity(row) != 0
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not)."""
+        """The number of copies of a row in the view; 0 if there are none."""
         if len(row) != len(self.columns):
             raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
         return sum(multiplicity for found, multiplicity in self.items(**parameters) if found == row)
@@ -165,7 +165,7 @@ class ShardedView:
     # Changes
 
     def changes(self) -> ShardedChanges:
-        """A feed of the view's own changes: one for each batch from now on that changes it."""
+        """A feed of the changes of the view: one for each batch from now on that changes its rows."""
         return self._database._followed(self.name)
 
     # About the view
@@ -183,6 +183,6 @@ class ShardedView:
         return {"strategy": self.explain().strategy, "patterns": patterns, "entries": loads}
 
     def verify(self) -> None:
-        """Recomputes the view from the shards' tables, in this process; VerificationError names a difference."""
+        """Recomputes the view from the shards' tables in this process; raises VerificationError at a difference."""
         with self._database._lock:
             verify_view(self._database, self)

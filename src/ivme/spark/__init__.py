@@ -3,6 +3,7 @@
 Only this package imports pyspark, and only when Spark is used: `import ivme` needs neither Spark nor Java.
 """
 
-from ivme.extras import require
+from ivme.extras import refuse_windows, require
 
+refuse_windows("ivme on Spark")
 require("pyspark", "ivme on Spark")

@@ -20,6 +20,7 @@ from ivme.query.sql_text import SqlText
 from ivme.query.table_expression import Parameters
 from ivme.query.types import Type
 from ivme.schemas import columns_of_arrow
+from ivme.shown_table import counted
 from ivme.statements.change import changed_table, positions
 from ivme.statements.constants import value_of, with_values
 from ivme.statements.files import read_file
@@ -92,7 +93,7 @@ def _create_table_as(database: Database, statement: CreateTableAs, values: Param
     except BaseException:
         database.drop_table(name)
         raise
-    return Result(count=data.num_rows, message=f"table {name} is created with {data.num_rows:,} rows")
+    return Result(count=data.num_rows, message=f"table {name} is created with {counted(data.num_rows, 'row')}")
 
 
 def _create_view(database: Database, statement: CreateView, _: Parameters) -> Result:

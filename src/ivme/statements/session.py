@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ivme.errors import PlanError, UnknownNameError
 from ivme.query.table_expression import Parameters
+from ivme.shown_table import counted
 from ivme.statements import definition
 from ivme.statements.change import Taken, delete, insert, update
 from ivme.statements.conflict import insert_on_conflict
@@ -198,4 +199,4 @@ def _counted(statement: Statement, count: int | None) -> Result:
     done = _DONE[type(statement)]
     if count is None:
         return Result(message=f"rows are {done} at COMMIT")
-    return Result(count=count, message=f"{count:,} row{'' if count == 1 else 's'} {done}")
+    return Result(count=count, message=f"{counted(count, 'row')} {done}")

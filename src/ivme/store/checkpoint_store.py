@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 
 from ivme.errors import StorageError
+from ivme.store import system
 
 _OBJECTS = ("s3", "gs", "az", "abfss")
 """Schemes of object stores that can create an object if it is absent."""
@@ -65,7 +66,7 @@ class FolderStore:
                 return False
             finally:
                 whole.unlink()
-            _sync_folder(path.parent)
+            system.sync_directory(path.parent)
         except OSError as error:
             raise StorageError(f"{path} cannot be made: {error}") from error
         return True
@@ -74,7 +75,7 @@ class FolderStore:
         path = self.root / name
         try:
             self._written(path, pieces).replace(path)
-            _sync_folder(path.parent)
+            system.sync_directory(path.parent)
         except OSError as error:
             raise StorageError(f"{path} cannot be written: {error}") from error
 
@@ -117,15 +118,6 @@ class FolderStore:
                 path.rmdir()
             else:
                 path.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new name is on the disk once its folder is."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def open_checkpoint_store(address: str | Path) -> CheckpointStore:

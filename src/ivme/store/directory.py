@@ -10,7 +10,6 @@ end.ivme                how far the log is known to reach
 
 from __future__ import annotations
 
-import fcntl
 import os
 import uuid
 import weakref
@@ -49,16 +48,16 @@ class DirectoryLock:
             raise StorageError(f"{path} cannot be opened: {error}") from error
         self.release = weakref.finalize(self, os.close, descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            system.lock(descriptor)
         except BlockingIOError:
             owner = os.read(descriptor, 64).decode(errors="replace").strip()
             self.release()
             raise StorageError(
-                f"{directory} is open in another place (process {owner or 'unknown'}); one at a time may have it open"
+                f"{directory} is already open in process {owner or 'unknown'}; only one process at a time can open it"
             ) from None
         try:
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())
         except OSError as error:
             self.release()
             raise StorageError(f"{path} cannot be written: {error}") from error

@@ -3,7 +3,7 @@
 They come from primary keys and UNIQUE columns (all columns follow from the key), from constants in filters (the
 variable follows from nothing), from equal columns and from computed columns within an atom, and from the keys of views.
 Each belongs to one atom: in the join of some atoms, with or without others as indicators, exactly their dependencies
-hold (PLANS.md, section 1). An input variable is not a constant: views hold all of its values.
+hold. An input variable is not a constant: views hold all of its values.
 """
 
 from __future__ import annotations

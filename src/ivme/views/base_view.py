@@ -16,7 +16,7 @@ from ivme.changes import Changes, Subscription
 from ivme.errors import DataError, PlanError, shown
 from ivme.extras import pandas_frame, polars_frame
 from ivme.query.order import Order
-from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
+from ivme.shown_table import SHOWN_ROWS, html_table, is_numeric, rows_shown, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 
 class BaseView(ABC):
-    """A view: its rows, access requests, changes, and what is to be known about it.
+    """A view: its rows, whole or for given parameters, its changes, its cost and its statistics.
 
     `items` pairs each distinct row with its multiplicity; in a ring view with its element of the ring.
     """
@@ -52,12 +52,12 @@ class BaseView(ABC):
     @property
     @abstractmethod
     def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters, none if the view has rows without any."""
+        """The names of the parameters; empty for a view without parameters."""
 
     @property
     @abstractmethod
     def relations(self) -> tuple[str, ...]:
-        """The tables and views that it reads."""
+        """The tables and views that the view reads."""
 
     # Reading
 
@@ -70,10 +70,10 @@ class BaseView(ABC):
 
     @abstractmethod
     def items(self, **parameters: Any) -> Iterator[tuple[Row, Any]]:
-        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        """The distinct rows, with their multiplicities; all from one state of the database."""
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return sum(1 for _ in self(**parameters))
 
     def scalar(self, **parameters: Any) -> Any:
@@ -94,12 +94,13 @@ class BaseView(ABC):
         after: Row | None = None,
         **parameters: Any,
     ) -> list[Row]:
-        """Rows in an order: a page of the rows of an access request.
+        """A page of rows in an order.
 
-        `order_by` has names of columns, each with a minus sign in front to descend; without it rows come in the view's
-        order, or by all columns if it has none. `after` is the last row of the page before: those behind it are read,
-        also if rows came or went since. A page does not end between copies of one row. With an ordered map of this
-        order (LIMIT, or ORDER BY with `favour="reads"`) it takes O(log N) and O(1) a row; else all rows are sorted.
+        `order_by` lists columns, with a minus sign to sort in descending order. Without it, rows come in the view's own
+        order, or by all columns if it has none. `after` is the last row of the previous page; the next page is right
+        even if rows were inserted or deleted since. Copies of a row are always on one page. If an ordered map has this
+        order (LIMIT, or ORDER BY with `favour="reads"`), a page costs O(log N) and O(1) a row; otherwise all rows are
+        sorted.
         """
         from ivme.views.ordered_reading import PageRequest, listed, order_keys
 
@@ -107,7 +108,7 @@ class BaseView(ABC):
         return listed(self.page(PageRequest(order, limit, offset, after), parameters))
 
     def page(self, request: PageRequest, parameters: Mapping[str, Any]) -> pa.Table:
-        """A page of the rows of an access request; all rows are sorted for it."""
+        """A page of the rows; all rows are sorted for it."""
         from ivme.views.ordered_reading import page_table
 
         order = self.own_order if request.order is None else request.order
@@ -115,11 +116,11 @@ class BaseView(ABC):
 
     @property
     def own_order(self) -> Order | None:
-        """The order in which its rows are read by position; None if they come so already."""
+        """The order in which rows are read by position; None if they are in that order already."""
         return Order((), None, 0, "")
 
     def __len__(self) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return self.count()
 
     def __bool__(self) -> bool:
@@ -151,9 +152,9 @@ class BaseView(ABC):
         return listed(self.page(PageRequest(offset=start), {}))[: stop - start]
 
     def sample(self, count: int, *, seed: int | None = None) -> list[Row]:
-        """So many rows at random, or all if there are fewer: each set of rows is as likely as any other.
+        """A random sample of so many rows, or all rows if there are fewer; every set of rows is equally likely.
 
-        The same seed gives the same rows of the same state.
+        The same seed and the same rows give the same sample.
         """
         from ivme.views.ordered_reading import drawn
 
@@ -167,42 +168,54 @@ class BaseView(ABC):
         return listed(self.to_arrow().take(places)) if places else []
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not)."""
+        """The number of copies of a row in the view; 0 if there are none."""
         return sum(1 for found in self(**parameters) if found == row)
 
     def __contains__(self, row: object) -> bool:
         return isinstance(row, tuple) and self.multiplicity(row) != 0
 
     def request_many(self, **columns: Any) -> pa.Table:
-        """The rows of many access requests: each parameter is a column, a list or an array of NumPy's or Arrow's."""
+        """The rows for many values of the parameters: each parameter is a list, or an array of NumPy or Arrow."""
         raise PlanError(
             f"view {self.name} answers one request at a time: {', '.join(columns) or 'it has no parameters'}"
         )
 
     @abstractmethod
     def to_arrow(self, **parameters: Any) -> pa.Table:
-        """The rows of an access request as an Arrow table, in the columns' types, all of one state of the database."""
+        """The rows as an Arrow table, all from one state of the database."""
 
     def to_pandas(self, **parameters: Any) -> pandas.DataFrame:
-        """The rows of an access request as a pandas DataFrame."""
+        """The rows as a pandas DataFrame."""
         return pandas_frame(self.to_arrow(**parameters))
 
     def to_polars(self, **parameters: Any) -> polars.DataFrame:
-        """The rows of an access request as a polars DataFrame."""
+        """The rows as a polars DataFrame."""
         return polars_frame(self.to_arrow(**parameters))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The rows as Arrow's C interface has them, for `pa.table(view)`, `pl.DataFrame(view)`, and DuckDB."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def __str__(self) -> str:
+        """The first rows; of a view with parameters, or one that is gone, its name and columns."""
+        if self.parameters or self.is_gone:
+            return repr(self)
+        first, summary = self._first_rows()
+        right = [is_numeric([row[place] for row in first]) for place in range(len(self.columns))]
+        return text_table(self.columns, first, right, summary)
+
     def _repr_html_(self) -> str:
         """The first rows, or the parameters that they need."""
         title = f"<p>view <b>{escape(self.name)}</b></p>"
         if self.parameters:
             return f"{title}<p>parameters: {escape(', '.join(self.parameters))}</p>"
+        return title + html_table(self.columns, *self._first_rows())
+
+    def _first_rows(self) -> tuple[list[Row], str]:
+        """The first rows, and a line that says whether there are more."""
         first = list(islice(self, SHOWN_ROWS + 1))
         more = f"more than {SHOWN_ROWS} rows" if len(first) > SHOWN_ROWS else rows_shown(len(first))
-        return title + html_table(self.columns, first[:SHOWN_ROWS], more)
+        return first[:SHOWN_ROWS], more
 
     def _repr_svg_(self) -> str:
         """The picture of its plan: what is stored for it, and of what."""
@@ -210,22 +223,22 @@ class BaseView(ABC):
         return picture
 
     def snapshot(self, **parameters: Any) -> pa.Table:
-        """The rows as they are now; the result stays as it is while the database moves on."""
+        """The rows as they are now; the result does not change when the database does."""
         return self.to_arrow(**parameters)
 
     # Changes
 
     def changes(self, *, wait: bool = False) -> Changes:
-        """A feed of the view's own changes: one for each batch from now on that changes it.
+        """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
-        Iterating it yields what has come since the last time; with `wait`, and in `async for`, it waits for more.
+        Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
         self.check_alive()
         self.check_followed()
         return Changes(self, wait=wait)
 
     def subscribe(self, function: Callable[[Any], object]) -> Subscription:
-        """Calls the function with each change of the view's rows from now on, in a thread of its own, until closed."""
+        """Calls a function, in its own thread, with each change of the view's rows from now on, until it is closed."""
         if not callable(function):
             raise DataError(f"a subscriber is a function of one change; it is {shown(function)}")
         return Subscription(self.name, self.changes(wait=True), function)
@@ -258,7 +271,7 @@ class BaseView(ABC):
 
     @abstractmethod
     def verify(self) -> None:
-        """Computes the view from its tables by another way; VerificationError names the first difference."""
+        """Computes the view from its tables in another way; raises VerificationError at the first difference."""
 
     # For the packages around the database
 

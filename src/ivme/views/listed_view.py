@@ -27,7 +27,7 @@ class ListedView(View):
         return (row for row, count in self._counted(parameters) for _ in range(count))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
-        """The distinct rows of an access request with their multiplicities, all of one state of the database."""
+        """The distinct rows, with their multiplicities; all from one state of the database."""
         return iter(added_up(self._counted(parameters)).items())
 
     def _counted(self, parameters: Mapping[str, Any]) -> list[tuple[Row, int]]:
@@ -61,7 +61,7 @@ class ListedView(View):
         return put_together(query, parts, self.schema, self.state.finisher.nothing() if whole else None)
 
     def count(self, **parameters: Any) -> int:
-        """How many rows there are, multiplicities included."""
+        """The number of rows, with multiplicities."""
         return sum(int(counts.sum()) for _, counts in self.group_batches(parameters))
 
     def weighted(self, **parameters: Any) -> list[Weighted]:
@@ -69,7 +69,7 @@ class ListedView(View):
         return self.group_batches(parameters)
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
-        """How often the row is in the view (0 if not)."""
+        """The number of copies of a row in the view; 0 if there are none."""
         return sum(count for found, count in self.items(**parameters) if found == row)
 
     def request_many(self, **columns: Any) -> pa.Table:

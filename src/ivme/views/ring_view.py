@@ -70,7 +70,7 @@ class RingView(ParticipatingView):
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """The tables and views that it reads."""
+        """The tables and views that the view reads."""
         return tuple(dict.fromkeys(atom.relation for atom in self.query.atoms))
 
     def _items(self, parameters: Mapping[str, Any]) -> list[tuple[Row, Any]]:

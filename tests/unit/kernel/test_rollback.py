@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 from typing import Any
@@ -213,7 +212,7 @@ def test_an_interrupt_stops_a_long_run_and_rolls_it_back() -> None:
     path = Path()
     path.apply(path.on_s, np.zeros(3000), np.arange(3000))
     before = path.kernel.digest()
-    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
+    timer = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it
     try:
         timer.start()

@@ -97,7 +97,7 @@ def test_the_status_is_read_from_the_state_alone(tmp_path: Path) -> None:
     assert {"s": 3} == found["sinks"]
     assert found["run"]["running"]
     lines = list(told_status(found))
-    assert "table t: batch 4, 6 waiting at the source, 200 rows/s, 2 rows and 1 files in quarantine" in lines
+    assert "table t: batch 4, 6 waiting at the source, 200 rows/s, 2 rows and 1 file in quarantine" in lines
     assert "sink s: batch 3" in lines
-    assert "2 transactions lack events, the first is 571:3; 5 events wait" in lines
+    assert "transactions that lack events: 2, the first is 571:3; events waiting for them: 5" in lines
     assert "p" == json.loads(CliRunner().invoke(app, ["status", str(file), "--json"]).output)["pipeline"]

@@ -104,7 +104,7 @@ def test_nonsense_is_answered_by_an_error_and_the_host_lives_on(db: ShardedDatab
     entry, before = cluster_of(db)._registry.entry_of(0, 1), processes(db)
     clients = ShardClients(cluster_of(db).access)
     found = clients.ask(entry.address, entry.epoch, Question(0, {"op": "eval"}))
-    assert "cannot be asked for 'eval'" in found.head["error"][1]
+    assert "does not know the request 'eval'" in found.head["error"][1]
     with pytest.raises(SparkError, match="not one of ours"):
         unpack(b"\xff" * 64)
     with cluster_of(db).access.connect(entry.address) as client:

@@ -1,4 +1,4 @@
-"""Values and the 64-bit codes that stand for them in the kernel (DESIGN section 4).
+"""Values and the 64-bit codes that stand for them in the kernel.
 
 Each type has a domain, an injection from its values into the codes: within one type, equal codes are equal values.
 NULL is `NULL_CODE` in every domain, below all other codes. Ints, bools, dates (days), timestamps (microseconds),

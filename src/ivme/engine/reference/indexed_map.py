@@ -1,4 +1,4 @@
-"""Maps from tuples to payloads with any number of indexes (source 003, section 2.7; DESIGN section 4).
+"""Maps from tuples to payloads with any number of indexes (source 003, section 2.7).
 
 Look-up, insert and delete take O(1) per index; the matches of a key are enumerated with constant delay and counted
 in O(1). An ordered index finds the least and greatest value of a group in amortised O(log n): a heap on each side

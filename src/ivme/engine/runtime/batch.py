@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 class Batch:
     """Changes to several tables that take effect together when the `with` block ends.
 
-    As long as they are few tuples in lists they are kept as such, and take the single-row path if it takes all of them.
+    A few tuples in lists stay lists, and take the single-row path if it accepts all of them.
     """
 
     def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
@@ -70,7 +70,7 @@ class Batch:
             self._forget()
 
     def make(self) -> dict[str, int]:
-        """Makes the changes, for a caller who holds the lock, and waits until they are durable when it has released it.
+        """Applies the changes, for a caller that holds the lock; once it is released, waits until they are durable.
 
         How many rows of each table they have.
         """
@@ -137,7 +137,7 @@ class Batch:
         return kept
 
     def discard(self) -> None:
-        """Forgets the changes so far."""
+        """Discards the changes so far."""
         self._check_open()
         self._forget()
         self._progress = None
@@ -147,9 +147,9 @@ class Batch:
         self._encoded = EncodedBatches(self._runtime.catalog)
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows; those of an iterator or a reader of record batches are taken in pieces.
+        """Inserts rows; an iterator or a reader of record batches is read in pieces.
 
-        With `round_floats`, here and below, floats are rounded into columns of decimals.
+        With `round_floats`, here and below, floats are rounded to the scale of a decimal column.
         """
         if not isinstance(rows, Iterator | pa.RecordBatchReader):
             self._take(table, self._rounded(table, rows) if round_floats else rows, 1)
@@ -167,7 +167,7 @@ class Batch:
                 taken += len(piece)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
-        """Takes rows away."""
+        """Deletes rows."""
         if strict:
             self._take(table, rows, -1)
             return
@@ -176,7 +176,7 @@ class Batch:
         self._clipped.add(self._take_all(table, rows, -1).table.name)
 
     def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None:
-        """Takes away the rows with some primary keys: values, or tuples or dicts for keys of several columns."""
+        """Deletes the rows with the given primary keys: values, or tuples or dicts for keys of several columns."""
         state = self._changed_table(table)
         if not state.table.key_positions:
             raise SchemaError(f"table {state.table.name} has no primary key to delete by; declare one, or give rows")
@@ -185,11 +185,11 @@ class Batch:
             self._add(state, DeleteKeys(self._rows(state, rows, 1), strict))
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Adds each row with its weight as multiplicity."""
+        """Inserts each row as often as its weight says; a negative weight deletes copies."""
         self._take(table, self._rounded(table, rows) if round_floats else rows, weights)
 
     def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Adds rows, each in place of the one that has its primary key."""
+        """Inserts rows, each in place of the row with the same primary key."""
         state = self._changed_table(table)
         if not state.table.key_positions:
             raise SchemaError(
@@ -199,7 +199,7 @@ class Batch:
         self._add(state, Upsert(self._rows(state, self._rounded(table, rows) if round_floats else rows, 1)))
 
     def replace(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
-        """Makes these rows all that the table holds; what changes is the difference."""
+        """Replaces all rows of the table by these; only the difference changes."""
         state = self._changed_table(table)
         self._add(state, Replace(self._rows(state, self._rounded(table, rows) if round_floats else rows, 1)))
 
@@ -207,11 +207,11 @@ class Batch:
         return to_arrow(rows, self._table(table).table, round_floats=True)
 
     def truncate(self, table: str) -> None:
-        """Takes all rows away."""
+        """Deletes all rows."""
         self._add(self._changed_table(table), DeleteWhere(None))
 
     def delete_where(self, table: str, where: str, /, **parameters: Any) -> None:
-        """Takes away the rows for which a condition holds: SQL over the table's columns, `:name` for parameters."""
+        """Deletes the rows that meet a condition: SQL over the table's columns, with `:name` for parameters."""
         state = self._changed_table(table)
         self._add(state, delete_where(state.table, where, parameters))
 
@@ -225,10 +225,10 @@ class Batch:
         round_floats: bool = False,
         **parameters: Any,
     ) -> None:
-        """Gives columns other values in the rows for which a condition holds, or in all.
+        """Sets columns to new values in the rows that meet a condition, or in all rows.
 
-        A string in `set` is an SQL expression over the old row, as in {"n": "n + 1"}; a value of another type is taken
-        as it is, and a string value is given as a parameter: {"name": ":name"} with name="Ann".
+        A string in `set` is an SQL expression over the old row, as in {"n": "n + 1"}; a value of another type is used
+        as it is. Pass a string value as a parameter: {"name": ":name"} with name="Ann".
         """
         state = self._changed_table(table)
         self._add(state, update(state.table, set, where, parameters, round_floats=round_floats))
@@ -262,7 +262,7 @@ class Batch:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The tables that it changes."""
+        """The tables that the batch changes."""
         return (*self._parts, *{change.table for change in (*(self._few or ()), *self._encoded.parts)})
 
     def _changed_table(self, name: str) -> TableState:

@@ -1,7 +1,7 @@
 """From blueprints to a `Program`: triggers, the bulk build, the enumeration.
 
 Within one trigger the occurrences of the changed relation are propagated one after the other; those before the
-current one are read with their new contents and those after it with the old (SEEDS.md). A map that several of
+current one are read with their new contents and those after it with the old. A map that several of
 them share takes its delta after the last read of its old contents; reads of the new contents before that see the
 delta as `pending`.
 """

@@ -3,7 +3,7 @@
 A change fixes the variables of its row, a request those of its inputs. What is left of the query is evaluated inside
 out: each stage joins the leaves that lie within a few more variables, and sums away those that neither the result nor a
 later leaf has. So the delta of a 6-cycle walks along a path, five sparse vectors one after the other, O(N), where one
-join of all tables would visit every path, O(N²) (PLANS.md, section 3).
+join of all tables would visit every path, O(N²).
 
 The stages are a path decomposition of the residual query that begins at the changed row. The best one is found by a
 search over the sets of variables that are known: least greatest exponent, then fewest stages.

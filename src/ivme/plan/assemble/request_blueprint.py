@@ -2,7 +2,7 @@
 
 A request fixes the inputs, as a change fixes the variables of its row. What is left of the query is joined with it in
 the same way, variable by variable (`elimination`): with nothing but tables, an update costs O(1), and a request N^w of
-the residual query (PLANS.md, section 2). Bound variables of one atom only are summed away in its leaf.
+the residual query. Bound variables of one atom only are summed away in its leaf.
 
 More bound variables may be `summed` away before requests come. What hangs together through these is a *part*: one view
 over the variables that other atoms or requests know, maintained by a view tree of its own. An update then costs N^δ of

@@ -1,4 +1,4 @@
-"""Choosing ε from what a view is used for (source 003, section 5.5; SEEDS.md).
+"""Choosing ε from what a view is used for (source 003, section 5.5).
 
 Of updates·N^update(ε) + requests·rows·N^delay(ε), the work for a mix of updates and access requests with some rows read
 for each, the least is sought. Example 5.29 is the check: updates alone want ε = 0, requests alone ε = 1.

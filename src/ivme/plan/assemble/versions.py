@@ -1,4 +1,4 @@
-"""Self-joins: which contents of a shared map the propagation of each occurrence reads (SEEDS.md)."""
+"""Self-joins: which contents of a shared map the propagation of each occurrence reads."""
 
 from __future__ import annotations
 

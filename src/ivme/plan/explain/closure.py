@@ -32,8 +32,7 @@ def explain_closure(query: Query, options: Options) -> Explanation:
     """The explanation of a view that is a closure and nothing else; PlanError for options that it cannot have."""
     if options.strategy not in (None, "closure"):
         raise PlanError(
-            f"strategy {options.strategy!r} cannot maintain a closure: reachability needs a strategy of its own, "
-            "'closure'"
+            f"strategy {options.strategy!r} cannot maintain a closure: reachability needs its own strategy, 'closure'"
         )
     if options.semantics == "ring":
         raise PlanError("a closure cannot be in ring mode: an edge is there or not; use bag or set semantics")

@@ -51,12 +51,12 @@ class Explanation:
     """What ivme does for a view, and why; `str()` is for people, `to_dict()` for programs, `svg()` to look at.
 
     `strategy` and everything that follows from a plan are None if no strategy maintains the view yet. The widths are
-    those of the query (source 003, Definition 4.12), under its keys, whatever the strategy; static tables count as
-    constants. `epsilon` is the one that bounds are given for: the one asked for, or the one the plan takes. `cut` says
-    that planning stopped at its budget, so that there may be a better plan. `costs` are those of a changed row of each
-    table. `plan` is what is explained. `blocks` are the parts of a SELECT that was taken apart, the view itself last;
-    the rest of the explanation is then about the view's own block. `measured` is what was counted, if that was asked
-    for. `candidates` are what plans cost that may be better for another workload.
+    those of the query (source 003, Definition 4.12) under its keys, for any strategy; static tables count as
+    constants. `epsilon` is the ε of the bounds: the requested one, or that of the plan. `cut`: planning stopped
+    at its time limit, so that a better plan may exist. `costs` are the costs of a changed row of each table. `plan` is
+    the plan that is explained. `blocks` are the parts of a SELECT with several blocks, the view itself last; the rest
+    of the explanation is then about the last block. `measured` has counted operations, if they were requested.
+    `candidates` are the costs of other plans, which may be better for another workload.
     """
 
     query: Query

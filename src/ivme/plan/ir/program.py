@@ -19,7 +19,7 @@ With partitions a program also has `Move`s, which take keys from one side to the
 several `Branch`es, whose answers overlap.
 
 `Read.pending` names a delta that its map does not hold yet and that this read must see: with self-joins,
-occurrences before the one being propagated read the new contents and those after it the old (SEEDS.md).
+occurrences before the one being propagated read the new contents and those after it the old.
 The reference with an example is docs/program.md.
 """
 

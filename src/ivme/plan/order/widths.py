@@ -1,7 +1,7 @@
 """The widths of a variable order, and the indicator projections that make good on them (source 003, chapter 4).
 
 Where keys hold, a view is smaller, and a changed row fixes more than its own variables: all that they determine by the
-dependencies of the atoms and indicators that the view joins, and by no others (PLANS.md, section 1).
+dependencies of the atoms and indicators that the view joins, and by no others.
 
 `Measure` does the arithmetic on bitmasks; the search for the best order asks it the same questions.
 """

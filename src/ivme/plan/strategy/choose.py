@@ -1,4 +1,4 @@
-"""The chooser: which strategy maintains a query, and why (DESIGN section 1).
+"""The chooser: which strategy maintains a query, and why.
 
 Plans are compared by update time, then delay, preprocessing time and space; with `favour="reads"` delay comes first. A
 view with inputs may also be evaluated when it is asked (`request`): the plan that is taken is never worse than that in
@@ -326,7 +326,7 @@ def _at_half(cost: Bound) -> Fraction:
 
 def _marked(analysis: Analysis, trees: Plan) -> Iterator[Plan]:
     """The plan of `marks` where it is meant: for sets, and where no table that changes loses rows, if its updates have
-    the lower exponent (DESIGN section 1)."""
+    the lower exponent."""
     query = analysis.query
     if unmarkable(query) or not (query.distinct or only_grows(query)):
         return

@@ -1,4 +1,4 @@
-"""What a user may ask of a plan, read and checked once (DESIGN section 2)."""
+"""What a user may ask of a plan, read and checked once."""
 
 from __future__ import annotations
 

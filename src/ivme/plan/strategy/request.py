@@ -1,4 +1,4 @@
-"""Evaluation at the request: over the tables alone, or over parts that are maintained (PLANS.md, section 2).
+"""Evaluation at the request: over the tables alone, or over parts that are maintained.
 
 Between a view that is maintained and one that is evaluated when it comes there are plans that do some of the work
 before: bound variables are summed away where that is cheap to maintain, and the rest of the query is evaluated over

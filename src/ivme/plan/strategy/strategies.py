@@ -113,7 +113,7 @@ def plan_with(strategy: str, query: Query | Analysis, options: Options | None = 
             raise PlanError("strategy 'closure' is for views that are a closure and nothing else; let ivme choose")
         raise PlanError(f"there is no strategy {strategy!r}; choose one of {', '.join(STRATEGIES)}, closure")
     if any(atom.closure for atom in analysis.query.atoms):
-        raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs a strategy of its own")
+        raise PlanError(f"strategy {strategy!r} cannot maintain a closure: reachability needs its own strategy")
     return STRATEGIES[strategy](analysis, Options() if options is None else options)
 
 

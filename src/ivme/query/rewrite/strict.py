@@ -10,7 +10,7 @@ from ivme.query.sql_windows import WHEN_READING
 REFUSED = {
     "qualify": ("QUALIFY", WHEN_READING),
     "windows": ("WINDOW", WHEN_READING),
-    "laterals": ("LATERAL", "store the exploded rows as a table of their own"),
+    "laterals": ("LATERAL", "store the exploded rows as a separate table"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
     "sort": ("SORT BY", "use ORDER BY"),
     "cluster": ("CLUSTER BY", "leave it out; it says nothing about the rows"),

@@ -113,7 +113,7 @@ def _read(source: SqlText, call: exp.Expr) -> _Windows:
     lengths = [_length(source, each) for each in given[1:]]
     size, slide = (lengths[1], lengths[0]) if is_hop else (lengths[0], lengths[-1])
     if size % slide or size // slide > _MOST:
-        message = "windows that slide are so many slides long"
+        message = "the size of a sliding window must be a multiple of its slide"
         raise source.unsupported(
             message, given[-1], f"write a size that is a multiple of the slide, up to {_MOST:,} times"
         )

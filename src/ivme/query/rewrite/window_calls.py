@@ -173,4 +173,4 @@ def _check_range(source: SqlText, window: exp.Window, frame: Frame) -> None:
         raise source.unsupported(message, source.keyword(["RANGE"]), "order by what the offset is added to")
     for edge in (frame.start, frame.end):
         if isinstance(edge, timedelta) and edge.days < -(10**6):
-            raise source.unsupported("a frame of so many days is not supported", window, "write fewer")
+            raise source.unsupported("a frame of more than a million days is not supported", window, "write fewer days")

@@ -1,4 +1,4 @@
-"""Bulk rows from anything that Spark reads: cleaning, casting, pruning and predicates happen there (SPARK.md, 1).
+"""Bulk rows from anything that Spark reads: cleaning, casting, pruning and predicates happen there.
 
 A frame that leaves this module has exactly a table's columns, in their types.
 """

@@ -1,4 +1,4 @@
-"""Anything that Spark streams as a source of changes: each micro-batch goes to the driver as Arrow (SPARK.md, 2)."""
+"""Anything that Spark streams as a source of changes: each micro-batch goes to the driver as Arrow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 LOCAL_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-"""A third less time a batch on a local disk, where renames are atomic (SPARK.md)."""
+"""A third less time a batch on a local disk, where renames are atomic."""
 
 
 class MicroBatches:

@@ -70,12 +70,12 @@ class Pipeline:
 
     @property
     def quarantined(self) -> int:
-        """How many rows wait in quarantine."""
+        """The number of rows in quarantine."""
         return self._driver.quarantine.waiting()
 
     @property
     def recent_progress(self) -> list[dict[str, Any]]:
-        """What the last hundred events were, as plain data, the newest last: batches, refusals, loads and builds."""
+        """The last hundred events, as plain data, the newest last: batches, refusals, loads and builds."""
         return [{"event": type(event).__name__.lower(), **asdict(event)} for event in self._recent]
 
     @property
@@ -85,21 +85,21 @@ class Pipeline:
         return applied[-1] if applied else None
 
     def run(self) -> int:
-        """Takes all changes that there are through to the sinks; the number of the last batch."""
+        """Applies all changes that wait, and writes the sinks; returns the number of the last batch."""
         self._refuse_while_running("run")
         run(self._driver, once=True)
         self._driver.resume()
         return self.batch
 
     def start(self, *, every: float | None = None) -> None:
-        """Follows the sources in a thread of its own until `stop`; looks for changes every so many seconds."""
+        """Follows the sources in a thread until `stop`, and looks for changes every so many seconds."""
         self._refuse_while_running("start")
         self._stop.clear()
         self._thread = threading.Thread(target=self._follow, args=(every,), name=f"ivme {self._read.name}", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops between two batches, and raises what ended the pipeline before, if anything did."""
+        """Stops between two batches; raises the error that ended the pipeline before, if there was one."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._stop.set()
@@ -120,7 +120,7 @@ class Pipeline:
             raise PipelineError(f"the pipeline runs in a thread already; stop() it before {what}()")
 
     def close(self) -> None:
-        """Stops, and lets go of the state; sinks and names stay."""
+        """Stops, and closes the state; sinks and names stay."""
         try:
             self.stop()
         finally:
@@ -145,7 +145,7 @@ class Pipeline:
         return self._driver.database.view(name)
 
     def frame(self, view: str, **parameters: Any) -> DataFrame:
-        """The rows of a view, or of an access request to it, as a DataFrame; each action on it reads them anew."""
+        """The rows of a view, whole or for given parameters, as a DataFrame; each action on it reads them again."""
         return view_frame(self.spark, self._read.state, view, parameters)
 
     def changes(self, view: str) -> DataFrame:
@@ -157,7 +157,7 @@ class Pipeline:
         return register_views(spark or self.spark, self._read, schema)
 
     def verify(self) -> list[Compared]:
-        """Every table and view against plain Spark SQL over the sources."""
+        """Compares every table and view with plain Spark SQL over the sources."""
         return list(verify_pipeline(self._driver))
 
 

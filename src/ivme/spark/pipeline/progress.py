@@ -13,6 +13,7 @@ from rich.progress import Progress as Bars
 from rich.progress import TaskID
 from rich.table import Table
 
+from ivme.shown_table import counted
 from ivme.spark.pipeline.events import Applied, Event, Opening, Refused
 
 _DONE = {"load": "loaded", "build": "built"}
@@ -106,7 +107,9 @@ class Progress:
                 self._live = None
 
     def _table(self) -> Table:
-        table = Table("changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "quarantined")
+        table = Table(
+            "changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "files quarantined"
+        )
         for column in table.columns[1:]:
             column.justify = "right"
         for source, t in self._totals.items():
@@ -120,8 +123,10 @@ class Progress:
         every = self._totals.values()
         took = time.perf_counter() - self._start
         return (
-            f"{sum(t.batches for t in every):,} batches, {sum(t.rows for t in every):,} rows in, "
-            f"{sum(t.changes for t in every):,} changes out, {sum(t.refused for t in every):,} quarantined, "
+            f"{counted(sum(t.batches for t in every), 'batch', 'batches')}, "
+            f"{counted(sum(t.rows for t in every), 'row')} in, "
+            f"{counted(sum(t.changes for t in every), 'change')} out, "
+            f"{counted(sum(t.refused for t in every), 'file')} quarantined, "
             f"{took:.1f} s"
         )
 
@@ -129,6 +134,7 @@ class Progress:
 def line(event: Applied) -> str:
     """A batch in one line."""
     return (
-        f"batch {event.number}  {event.source}  {event.rows_in:,} rows in  {event.changes_out:,} changes out  "
+        f"batch {event.number}  {event.source}  {counted(event.rows_in, 'row')} in  "
+        f"{counted(event.changes_out, 'change')} out  "
         f"{event.seconds:.2f} s  {event.lag:,} waiting"
     )

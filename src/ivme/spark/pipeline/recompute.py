@@ -159,7 +159,7 @@ def closure_frame(edges: DataFrame, *, undirected: bool = False) -> DataFrame:
     Semi-naive: every pair is extended by one edge once, in the round after the one that found it, so that all rounds
     together make as many rows as there are pairs times edges from their ends. As many rounds as the longest of the
     shortest paths has edges; a round is a join, an anti-join and a copy of what is known, since Spark would else repeat
-    the rounds before. Spark's own WITH RECURSIVE knows UNION ALL only, and does not end on cycles (SPARK.md).
+    the rounds before. Spark's own WITH RECURSIVE knows UNION ALL only, and does not end on cycles.
     """
     names = edges.columns
     parts = int(edges.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)

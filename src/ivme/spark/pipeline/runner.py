@@ -18,9 +18,9 @@ POLL_SECONDS = 0.2
 
 
 def run(driver: Driver, *, once: bool, stop: threading.Event | None = None, pause: float | None = None) -> None:
-    """Takes batches through until there are none (`once`), or until `stop` is set.
+    """Applies batches until there are none (`once`), or until `stop` is set.
 
-    One that has caught up looks for more after `pause` seconds.
+    When it has caught up, it looks for more after `pause` seconds.
     """
     stop = stop or threading.Event()
     streams = [

@@ -20,6 +20,7 @@ from ivme.definitions.user_functions import imported
 from ivme.errors import SparkError
 from ivme.pipeline.journal import digits, numbered
 from ivme.pipeline.model import BATCH, Sink
+from ivme.store import system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,7 @@ class ParquetChanges:
         partial.mkdir(parents=True)
         _write_whole(rows, partial / "changes.parquet")
         partial.rename(target)
-        _sync_folder(self._path)
+        system.sync_directory(self._path)
 
 
 class ParquetRows:
@@ -83,7 +84,7 @@ class ParquetRows:
         partial = self._file.with_name(".rows.parquet")
         _write_whole(rows.replace_schema_metadata({"ivme.batch": str(batch)}), partial)
         partial.replace(self._file)
-        _sync_folder(self._file.parent)
+        system.sync_directory(self._file.parent)
 
 
 class DeltaWriter:
@@ -218,12 +219,3 @@ def _write_whole(rows: pa.Table, path: Path) -> None:
     pq.write_table(rows, path)
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _sync_folder(path: Path) -> None:
-    """Makes renames in a folder survive a power failure."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -17,6 +17,7 @@ from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.transactions import Released, released
 from ivme.query.model import Table
+from ivme.shown_table import counted
 from ivme.spark.pipeline.dead_letters import refused_events, refused_places
 
 
@@ -30,7 +31,7 @@ def stopped(table: str, why: str) -> StoppedError:
 
 def told(letters: pa.Table, rows: int) -> str:
     """What is said of rows that are set aside."""
-    some = f"{letters.num_rows} row{'s' if letters.num_rows > 1 else ''}"
+    some = counted(letters.num_rows, "row")
     first = str(letters.column(REASON)[0])
     kind, _, why = first.partition(": ")
     origin = f" (of {letters.column(ORIGIN)[0]})" if ORIGIN in letters.column_names else ""

@@ -1,4 +1,4 @@
-"""`ivme.SparkDatabase`: views over shards on Spark, with the methods of `ivme.Database` (DESIGN section 2)."""
+"""`ivme.SparkDatabase`: views over shards on Spark, with the methods of `ivme.Database`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _logger = logging.getLogger("ivme")
 
 
 class SparkDatabase(ShardedDatabase):
-    """Tables and views in shards, whose steps and snapshots are kept in a checkpoint that all hosts reach."""
+    """Tables and views in shards, with steps and snapshots in a checkpoint that all hosts can reach."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class SparkDatabase(ShardedDatabase):
     # DataFrames
 
     def table(self, view: str, **parameters: Any) -> DataFrame:
-        """The rows of a view, or of an access request, as a DataFrame over all shards, at the present step."""
+        """The rows of a view, whole or for given parameters, as a DataFrame over all shards, at the present step."""
         from ivme.spark.shards.reader import read_view
 
         return read_view(self, view, parameters)
@@ -100,7 +100,7 @@ class SparkDatabase(ShardedDatabase):
         return stream_changes(self, self._catalog.view(view).name)
 
     def register(self, view: str, name: str | None = None) -> None:
-        """Makes a view with parameters a function of SQL: `SELECT * FROM view(origin => 'London')`."""
+        """Makes a view with parameters a function in SQL: `SELECT * FROM view(origin => 'London')`."""
         from ivme.spark.shards.sql import register_view
 
         register_view(self, self._catalog.view(view).name, name or view)

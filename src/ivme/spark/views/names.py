@@ -96,7 +96,7 @@ def _refuse_other(spark: SparkSession, name: str) -> None:
 
 
 def view_frame(spark: SparkSession, state: Path, view: str, parameters: Mapping[str, Any]) -> DataFrame:
-    """The rows of a view, or of an access request to it, as a DataFrame; each use of it asks anew."""
+    """The rows of a view, whole or for given parameters, as a DataFrame; each use of it reads them again."""
     from pyspark.sql import functions as sf
 
     know_format(spark)

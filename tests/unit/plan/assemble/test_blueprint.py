@@ -104,7 +104,7 @@ def test_combining_merges_the_rules_of_a_use_and_keeps_the_first_reading() -> No
 
 
 def test_combining_puts_indicators_after_the_atom_they_project() -> None:
-    """Presence is judged against old contents, and the atom's own change comes first (SEEDS.md)."""
+    """Presence is judged against old contents, and the atom's own change comes first."""
     indicator = IndicatorLeaf("R", ("A",))
     first = Blueprint(leaves(), (Propagation(R, ()), Propagation(T, ())), (), reading(R))
     second = Blueprint(leaves(), (Propagation(S, ()), Propagation(indicator, ())), (), reading(R))

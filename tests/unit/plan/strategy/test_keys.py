@@ -1,4 +1,4 @@
-"""What keys and references do for plans: the examples of PLANS.md, section 1."""
+"""What keys and references do for plans: on worked examples."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_examples_2_1_and_2_2_of_source_003_are_6_and_12(strategy: str, bulk: bo
 
 @EVERY
 def test_a_batch_with_all_edges_of_a_triangle_is_inserted_and_deleted(strategy: str) -> None:
-    """SEEDS.md: three rotations of one triangle, from one batch that changes all occurrences at once."""
+    """Three rotations of one triangle, from one batch that changes all occurrences at once."""
     query = parse_rule("Q(A, B, C) = E(A, B), E(B, C), E(C, A)")
     running = Interpreter(plan_with(strategy, query).program)
     edges = {(1, 2): 1, (2, 3): 1, (3, 1): 1}

@@ -1,10 +1,10 @@
-"""Skew-aware plans for counts: queries without free variables (source 000; SEEDS.md).
+"""Skew-aware plans for counts: queries without free variables (source 000).
 
 For each signature the change of one part is joined with the other parts, or with views over several of them that are
 stored because that is cheaper; such a view is kept in the same way. A search over all connected sets of atoms finds,
 for each signature, which views to store so that no update costs more than it must. For triangles it finds the three
-views over a light middle (source 000, Figure 2; in linear space, SEEDS.md); for paths, cycles and Loomis-Whitney
-queries the plans of SEEDS.md.
+views over a light middle (source 000, Figure 2; here in linear space); for paths, cycles and Loomis-Whitney
+queries plans of our own.
 """
 
 from __future__ import annotations

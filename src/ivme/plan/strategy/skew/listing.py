@@ -94,7 +94,7 @@ def signed_labels(leaves: Leaves, roles: tuple[Role, ...]) -> tuple[Leaves, list
 
 def variable_roles(leaves: Leaves) -> tuple[Role, ...]:
     """One role for each set of variables that occur in the same atoms, two at least but not all; what occurs in all
-    atoms is part of every key (SEEDS.md, "Any three relations").
+    atoms is part of every key.
 
     A key that leaves nothing of its atoms but what is summed away has no degree: in R(A, B), S(B, C), T(D) without free
     variables each B is one entry, and there is nothing to split.

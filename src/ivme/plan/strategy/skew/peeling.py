@@ -1,4 +1,4 @@
-"""Ears are peeled off before relations are split (PLANS.md, section 4).
+"""Ears are peeled off before relations are split.
 
 An *ear* is an atom with outputs that no other atom has, whose other variables are free. Which of its values go with a
 row of the rest is known as soon as the row is, so the rest, the *core*, needs to know only whether there are any: the
