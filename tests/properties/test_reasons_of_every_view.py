@@ -17,6 +17,7 @@ from ivme.errors import DataError
 from ivme.rings import Covariance, Relational
 from tests.conformance.test_view_kinds import KINDS
 from tests.properties import test_parameters, test_rules, test_select
+from tests.properties.window_queries import COLUMNS, normal, random_row, window_select
 from tests.witnesses import Contents, whole_answers, witness
 
 Row = tuple[Any, ...]
@@ -136,6 +137,29 @@ def test_the_rows_that_are_named_give_the_row(text: str) -> None:
 def test_the_rows_that_are_named_give_the_row_of_every_query(text: str) -> None:
     for seed in range(1, 4):
         _check(text, seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(30))
+def test_the_rows_that_are_named_give_the_values_of_windows(seed: int) -> None:
+    rng = random.Random(seed)
+    text = window_select(rng)
+
+    def tables(rows: Contents) -> Any:
+        db = Database()
+        db.create_table("r", COLUMNS)
+        db.create_table("s", {"k": "int"})
+        for name in "rs":
+            db.insert(name, list(rows.get(name, Counter()).elements()))
+        return db, db.create_view("v", text)
+
+    db, view = tables({"r": Counter(random_row(rng, n, 20) for n in range(12)), "s": Counter([(1,), (2,), (3,)])})
+    rows = list(dict.fromkeys(view))
+    for row in rng.sample(rows, min(4, len(rows))):
+        with whole_answers():
+            named = witness(db, view, row)
+        _, alone = tables(named)
+        assert normal(row) in list(map(normal, alone)), f"{text} {view.why(row)} {named}"
 
 
 @pytest.mark.parametrize("name", KINDS)
