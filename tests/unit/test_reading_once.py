@@ -49,7 +49,7 @@ def test_answers_follow_the_tables_and_views_that_come_and_go() -> None:
         db.sql(statement)
         other.execute(statement)
     with patch("ivme.compile.compile_view", planned := Planned()):
-        for step in range(12):
+        for step in range(8):
             rows = [(rng.randrange(4), rng.randrange(4)) for _ in range(rng.randrange(1, 12))]
             table = rng.choice("rs")
             db.insert(table, rows)
@@ -66,7 +66,7 @@ def test_answers_follow_the_tables_and_views_that_come_and_go() -> None:
                     assert _rows(db.sql(text).rows()) == _rows(other.execute(text).fetchall()), text
                     db.sql("ROLLBACK")
                     other.execute("ROLLBACK")
-    assert planned.count < 12 * len(TEXTS) / 2
+    assert planned.count < 8 * len(TEXTS) / 2
 
 
 def test_what_is_declared_anew_is_planned_anew() -> None:

@@ -1,9 +1,7 @@
 #include "compile.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <stdexcept>
-#include <type_traits>
 
 namespace ivme {
 
@@ -282,77 +280,10 @@ void TriggerBuilder::skip_consolidation() {
     }
 }
 
-namespace {
-
-// The register without whose rows a step does nothing; none for steps that do something anyway.
-std::optional<unsigned> needed(const Step& step) {
-    return std::visit(
-        [](const auto& s) -> std::optional<unsigned> {
-            using Kind = std::decay_t<decltype(s)>;
-            if constexpr (requires { s.origin; } && !std::is_same_v<Kind, EmitStep>) return s.origin;
-            return std::nullopt;
-        },
-        step);
-}
-
-std::vector<unsigned> defined_by(const Step& step) {
-    std::vector<unsigned> found;
-    std::visit(
-        [&](const auto& s) {
-            using Kind = std::decay_t<decltype(s)>;
-            if constexpr (requires { s.target; }) found.push_back(s.target);
-            if constexpr (std::is_same_v<Kind, JoinStep>) {
-                if (s.fused) found.push_back(s.sum_target);
-            }
-            if constexpr (std::is_same_v<Kind, AddStep>) {
-                if (s.presence >= 0) found.push_back(static_cast<unsigned>(s.presence));
-            }
-        },
-        step);
-    return found;
-}
-
-}  // namespace
-
-// From each step on, the longest run of steps that need its register, or one that a step of the run sets, and of whose
-// registers nobody else reads any: what they hold from an earlier batch is not seen then.
-void TriggerBuilder::find_skips() {
-    const auto& steps = trigger_->steps;
-    constexpr unsigned NEVER = ~0u;
-    std::vector<unsigned> last_read(trigger_->registers.size(), 0);
-    for (unsigned i = 0; i < steps.size(); ++i) {
-        std::visit(
-            [&](const auto& s) {
-                if constexpr (requires { s.origin; }) last_read[s.origin] = i;
-            },
-            steps[i]);
-    }
-    for (const Overlay& overlay : trigger_->overlays) last_read[overlay.pending] = NEVER;
-    for (unsigned emitted : trigger_->emits) last_read[emitted] = NEVER;
-    trigger_->skips.assign(steps.size(), {});
-    for (unsigned i = 0; i < steps.size(); ++i) {
-        std::optional<unsigned> root = needed(steps[i]);
-        if (!root) continue;
-        std::vector<bool> inside(trigger_->registers.size());
-        inside[*root] = true;
-        unsigned read_until = i;
-        for (unsigned j = i; j < steps.size(); ++j) {
-            std::optional<unsigned> origin = needed(steps[j]);
-            if (!origin || !inside[*origin]) break;
-            for (unsigned set : defined_by(steps[j])) {
-                inside[set] = true;
-                read_until = std::max(read_until, last_read[set]);
-            }
-            if (read_until <= j && j > i) trigger_->skips[i] = {*root, j + 1};
-        }
-    }
-}
-
 std::unique_ptr<Trigger> TriggerBuilder::finish() {
     skip_consolidation();
     fuse();
     fuse_presence();
-    find_skips();
     return std::move(trigger_);
 }
 

@@ -44,7 +44,6 @@ private:
                      const std::vector<unsigned>& values);
     void fuse();
     void fuse_presence();
-    void find_skips();
     void skip_consolidation();
 
     std::unique_ptr<Trigger> trigger_;

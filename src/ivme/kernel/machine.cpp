@@ -103,14 +103,7 @@ bool passes(const LoadStep& step, const Input& input, size_t row) {
 
 void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log) {
     for (auto& overlay : trigger.overlays) overlay.built = false;
-    for (size_t i = 0; i < trigger.steps.size();) {
-        const Skip& skip = trigger.skips[i];
-        if (skip.next && !trigger.registers[skip.origin].n) {
-            i = skip.next;
-        } else {
-            run_step(trigger, trigger.steps[i++], inputs, log);
-        }
-    }
+    for (const Step& step : trigger.steps) run_step(trigger, step, inputs, log);
 }
 
 void Machine::run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log) {

@@ -29,15 +29,8 @@ struct Overlay {
     bool built = false;
 };
 
-// Steps behind one another that do nothing if a register is empty: those of a part without changed rows.
-struct Skip {
-    unsigned origin = 0;
-    unsigned next = 0;  // the step behind them; 0 if there is nothing to skip
-};
-
 struct Trigger {
     std::vector<Step> steps;
-    std::vector<Skip> skips;  // for each step, what may be skipped from it on
     std::vector<Delta> registers;
     std::vector<Overlay> overlays;
     std::vector<unsigned> emits;

@@ -12,7 +12,6 @@ namespace {
 Trigger copy_of(const Trigger& trigger, FloatPool& floats) {
     Trigger copy;
     copy.steps = trigger.steps;
-    copy.skips = trigger.skips;
     copy.emits = trigger.emits;
     copy.registers.resize(trigger.registers.size());
     for (size_t i = 0; i < copy.registers.size(); ++i) {
