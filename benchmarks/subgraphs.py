@@ -1,12 +1,12 @@
 """Counts of small subgraphs of a real graph, edge by edge, beside DuckDB's recount.
 
-    python -m benchmarks.subgraphs [GRAPH] [--edges 500] [--only NAME]
+    python -m benchmarks.subgraphs [GRAPH] [--edges 500 | --edges all] [--only NAME]
 
 GRAPH is a file of edges, one a line (ego-facebook of SNAP by default, if it is there; nothing is measured otherwise).
-All edges but the last ones are loaded at once, then the last come one by one, each in one transaction; the count is
-read after each, and compared with DuckDB's in the end. Triangles and 4-cliques are counted over edges from the smaller
-node to the larger; lollipops (a triangle with a pendant) and barbells (two triangles with an edge between them) over
-both directions. DuckDB gets the text that suits it best: triangles are counted by node first. Times are CPU time.
+All edges but the last ones are loaded at once, then the last, or all, come one by one, each in one transaction; the
+count is read after each, and compared with DuckDB's in the end. Triangles and 4-cliques are counted over edges from the
+smaller node to the larger; lollipops (a triangle with a pendant) and barbells (two triangles with an edge between them)
+over both directions. DuckDB gets the text that suits it best: triangles are counted by node first. Times are CPU time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def edges_of(path: Path) -> np.ndarray:
 
 def measure(name: str, pattern: Subgraph, edges: np.ndarray, last: int) -> None:
     """Prints the time of an edge and of a recount; raises if the counts differ."""
-    first = edges[:-last]
+    first = edges[: len(edges) - last]
     loaded = np.concatenate([first, first[:, ::-1]]) if pattern.both else first
     db = Database(replan=False)
     db.create_table("E", {"a": "int", "b": "int"})
@@ -112,17 +112,18 @@ def recount(pattern: Subgraph, edges: np.ndarray) -> tuple[float, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graph", nargs="?", type=Path, default=DEFAULT)
-    parser.add_argument("--edges", type=int, default=500)
+    parser.add_argument("--edges", default="500")
     parser.add_argument("--only", default="")
     given = parser.parse_args()
     if not given.graph.is_file():
         print(f"{given.graph} is not there: give the path of a file with an edge a line, as SNAP has them")
         return 1
     edges = edges_of(given.graph)
-    print(f"{given.graph.name}: {len(edges):,} edges, the last {given.edges:,} one by one")
+    last = len(edges) if given.edges == "all" else int(given.edges)
+    print(f"{given.graph.name}: {len(edges):,} edges, the last {last:,} one by one", flush=True)
     for name, pattern in PATTERNS.items():
         if given.only in name:
-            measure(name, pattern, edges, given.edges)
+            measure(name, pattern, edges, last)
     return 0
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ivme.changes import Changes
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.asked import Asked
-from ivme.engine.read.reasons import Reasons, shown
+from ivme.engine.read.reasons import Reasons
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import added_up, one_each
 from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
@@ -271,28 +271,11 @@ class View(PositionedView):
 
     # Reasons
 
-    def why(self, row: Row, **parameters: Any) -> Reasons:
-        """The rows of the tables that produce a row of the view. Takes time linear in the tables."""
-        return self._reasons(row, parameters, present=True)
-
-    def why_not(self, row: Row, **parameters: Any) -> Reasons:
-        """Why a row is not in the view: the table without a matching row and its key, or the row of the same group."""
-        return self._reasons(row, parameters, present=False)
-
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         from ivme.views.view_reasons import reasons_of
 
-        self.check_alive()
-        with self._runtime.lock:
-            if (self.multiplicity(row, **parameters) != 0) != present:
-                raise self._wrong_question(row, present=present)
-            given = {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
-            return reasons_of(self._runtime.reader, self.state, tuple(row), given, present=present)
-
-    def _wrong_question(self, row: Row, *, present: bool) -> DataError:
-        """What is raised by `why` of a row that is not there, and by `why_not` of one that is."""
-        verb, other = ("is not in", "why_not") if present else ("is in", "why")
-        return DataError(f"{shown(tuple(row))} {verb} view {self.name}; v.{other}(row) says why")
+        given = self.asked.joined(parameters)
+        return reasons_of(self._runtime.reader, self.state, row, given, present=present)
 
     # Changes
 

@@ -30,7 +30,8 @@ def test_the_position_is_that_of_sorting_and_the_row_is_there_between_the_ends(
         (found,) = ask((number,)).findings
         assert found.relation.startswith(f"position {position} of ORDER BY x DESC, id")
         assert ((number,),) == found.tuples
-        (below,) = found.below
+        below, *skipped = found.below
+        assert [f"OFFSET {offset}"] * (there and offset > 0) == [each.relation for each in skipped]
         assert (("r", ((number, x),)) if there else ("v", ())) == (below.relation, below.tuples)
         with pytest.raises(DataError, match="says why"):
             other((number,))

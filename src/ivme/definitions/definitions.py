@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace as with_fields
 from functools import cached_property, partial
-from itertools import chain, count
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ivme.budget import claim
 from ivme.definitions.clock import make_clock
@@ -33,6 +32,7 @@ from ivme.store.broken_views import broken_source, whole
 
 if TYPE_CHECKING:
     from ivme.compile import CompiledView
+    from ivme.definitions.reading_once import OneReads
     from ivme.definitions.replanning import Replanning
     from ivme.plan.assemble.points import Observation
     from ivme.query.read_select import ReadSelect
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from ivme.views.base_view import BaseView
     from ivme.views.ies_view import IesView
     from ivme.views.ring_view import RingView
-
-Answer = TypeVar("Answer")
 
 
 class Definitions:
@@ -176,29 +174,12 @@ class Definitions:
             refuse_tables_of(query, functions)
         return compile_view(Request(query, relations, options, functions=functions))
 
-    def read_once(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
-        """What `read` makes of a view that is built for it, and forgotten: it is never listed and never stored."""
-        from ivme.definitions.installing import install_view
+    @cached_property
+    def one_reads(self) -> OneReads:
+        """Answers SELECTs that are asked once."""
+        from ivme.definitions.reading_once import OneReads
 
-        while True:
-            self.check_open()
-            name = self.unused_name()
-            planned, relations, called = self.planned(name, query, {})
-            make_clock(self, planned.sources)
-            with self.runtime.lock:
-                is_free = name == self.unused_name()
-                if is_free and self.are_current(planned.sources, relations) and self.are_defined(called):
-                    with self.change():
-                        answer = read(install_view(self.runtime, planned))
-                        self._forget_view(name)
-                    reclaim(self.catalog)
-                    return answer
-
-    def unused_name(self) -> str:
-        """A name that no relation has, nor any of their blocks."""
-        taken = {view_of_block(each).lower() for each in self.catalog.views}
-        taken |= {each.lower() for each in (*self.catalog.tables, *self.catalog.views, *self.views, *self.broken)}
-        return next(name for name in chain(["query"], map("query {}".format, count(2))) if name not in taken)
+        return OneReads(self)
 
     def view(self, name: str) -> BaseView:
         """The view of that name; `BrokenViewError` if it could not be built."""
@@ -233,7 +214,7 @@ class Definitions:
         then: list[Act] = [partial(self._forget_definition, name), *([] if view is None else [view.end])]
         with self.change(*then):
             if view is not None:
-                self._forget_view(name)
+                self.forget_view(name)
                 del self.views[name]
             self.functions.users.pop(name, None)
         return view is None or view.is_stored
@@ -308,7 +289,7 @@ class Definitions:
         """Whether the functions that were planned with are still those that there are."""
         return all(self.functions.defined.get(name) is function for name, function in called.items())
 
-    def _forget_view(self, name: str) -> None:
+    def forget_view(self, name: str) -> None:
         """Drops a view with its blocks, and the closures that only it reads."""
         from ivme.closure.install import drop_closures
 

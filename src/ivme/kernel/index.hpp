@@ -6,6 +6,7 @@
 // back, so that undoing never needs memory.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -107,6 +108,8 @@ public:
     size_t bytes() const { return groups_.bytes() + pool_.bytes() + links_.bytes(); }
 
     uint32_t size(uint32_t group) const { return group == NIL ? 0 : head(group).size; }
+    // No group has, or ever had since it was cleared, more members.
+    uint32_t largest() const { return largest_; }
 
     Members members(uint32_t group) const {
         if (group == NIL) return {};
@@ -143,6 +146,7 @@ public:
         uint32_t group = groups_.find(key, hashed);
         if (group == NIL) {
             links_[entry] = {groups_.insert(key, hashed, pack({1, entry})), 0};
+            largest_ = std::max(largest_, uint32_t{1});
             return;
         }
         Head h = head(group);
@@ -159,6 +163,7 @@ public:
         pool_.at(h.ref)[1 + h.size] = entry;
         links_[entry] = {group, h.size};
         ++h.size;
+        largest_ = std::max(largest_, h.size);
         groups_.word(group) = pack(h);
     }
 
@@ -191,6 +196,7 @@ public:
         groups_.clear();
         pool_.clear();
         links_.trim(4096);
+        largest_ = 0;
     }
 
     static constexpr unsigned MAX_KEY = 64;
@@ -237,6 +243,7 @@ private:
     GroupTable groups_;
     Pool pool_;
     Array<Link> links_;
+    uint32_t largest_ = 0;
 };
 
 }  // namespace ivme

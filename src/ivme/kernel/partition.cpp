@@ -104,12 +104,17 @@ Partition::Partition(Map* keys, const std::vector<std::vector<PartSpec>>& leaves
 void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
     Partition& partition = *step.partition;
     const Map& heavy = *partition.heavy;
+    const Degree& degree = partition.degrees[step.leaf];
+    if (!heavy.size() && degree.most() < partition.upper) {  // no key can rise, and there is none to fall
+        operations += origin.n * degree.asked();
+        return;
+    }
     operations += heavy.size() ? origin.n : 0;
     KeyColumns columns(origin, step.columns);
     auto gather = [&](size_t row, int64_t* key) {
         columns.gather(row, key);
         uint32_t tag = heavy.tag(key);
-        for (const Part& part : partition.degrees[step.leaf].parts) part.prefetch(tag);
+        for (const Part& part : degree.parts) part.prefetch(tag);
     };
     probe_keys(heavy, block_, origin.n, gather, [&](size_t, const int64_t* key, uint32_t tag) {
         bool is_heavy = heavy.size() && heavy.find(key, tag) != NIL;

@@ -24,6 +24,7 @@ struct Part {
     bool permuted = false;
 
     uint64_t count(const int64_t* key, uint32_t tag) const;
+    uint64_t most() const { return groups ? groups->largest() : target->size() != 0; }
     void prefetch(uint32_t tag) const;
 };
 
@@ -34,6 +35,12 @@ struct Degree {
     uint64_t of(const int64_t* key, uint32_t tag) const {
         uint64_t total = 0;
         for (const Part& part : parts) total += part.target->size() ? part.count(key, tag) : 0;
+        return total;
+    }
+    // No key has more tuples.
+    uint64_t most() const {
+        uint64_t total = 0;
+        for (const Part& part : parts) total += part.most();
         return total;
     }
     unsigned asked() const {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -65,13 +65,19 @@ class Call:
 
     function: str
     arguments: tuple[Expression, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+    """Found once: expressions are keys of many dictionaries, and a list behind IN may have thousands of constants."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.function, self.arguments)))
         function = FUNCTIONS.get(self.function)
         if function is None:
             raise SchemaError(f"unknown function {self.function!r}; use one of {', '.join(FUNCTIONS)}")
         if not function.minimum <= len(self.arguments) <= function.maximum:
             raise SchemaError(f"{self.function} does not take {len(self.arguments)} arguments")
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def definition(self) -> Function:
@@ -90,6 +96,10 @@ class UserCall(Call):
 
     def __post_init__(self) -> None:
         """The parser counts the arguments, as it does for every function."""
+        object.__setattr__(self, "_hash", hash((self.function, self.arguments, self.defined)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def definition(self) -> Function:

@@ -60,10 +60,21 @@ def refuse_odd_names(source: SqlText, statements: list[exp.Expr]) -> None:
                     raise source.unsupported("a name is expected here", place, "write a plain or a quoted `name`")
 
 
+_NEEDS_OPERANDS = frozenset(
+    {
+        *(TokenType.COMMA, TokenType.ALIAS, TokenType.GROUP_BY, TokenType.PLUS, TokenType.AND, TokenType.OR),
+        *(TokenType.STAR, TokenType.DOT, TokenType.USING),
+    }
+)
+"""What `_has_gap` looks at."""
+
+
 def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
     """Refuses commas, dots, +, AND, OR, AS, USING, GROUP BY, BETWEEN, CASE and * that miss an operand."""
     tokens = source.tokens
     for index, token in enumerate(tokens):
+        if token.token_type not in _NEEDS_OPERANDS:
+            continue
         before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
         before = TokenType.DISTINCT if _is_behind_distinct_on(tokens, index) else before
         after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON

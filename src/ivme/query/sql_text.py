@@ -256,6 +256,9 @@ def parse_tokens(source: SqlText, tokens: Sequence[Token], instead: str, dialect
 
 def _parse(source: SqlText, instead: str) -> list[exp.Expr | None]:
     text = _without_window_calls(source.parsed)
+    if text == source.text:  # its tokens are there already
+        parser = sqlglot.Dialect.get_or_raise(DIALECT).parser()
+        return _parsed(source, lambda: parser.parse(list(source.tokens), text), instead)
     return _parsed(source, lambda: sqlglot.parse(text, read=DIALECT), instead)
 
 

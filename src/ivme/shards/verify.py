@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +27,9 @@ if TYPE_CHECKING:
 _REQUESTS = 64
 
 
-def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
-    """Compares all rows, or those of some access requests; VerificationError names a difference.
-
-    The view to compare with is one of an embedded database, which is verified itself.
-    """
+@contextmanager
+def gathered(database: ShardedDatabase, view: ShardedView) -> Iterator[tuple[Database, View]]:
+    """An embedded database with the rows of the shards' tables that a view reads, and the same view in it."""
     made, entry = view.sharding, database._catalog.view(view.name)
     unspread = replace(entry, feeds=(), routing=Routing(entry.routing.shards, (), ()))
     tables = sharding(unspread, database._catalog.tables).needed if entry.feeds else made.needed
@@ -43,7 +43,16 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
                 fresh.apply(relation, rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy())
         for beneath in entry.beneath:
             _made(fresh, beneath)
-        expected = _made(fresh, entry)
+        yield fresh, _made(fresh, entry)
+
+
+def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
+    """Compares all rows, or those of some access requests; VerificationError names a difference.
+
+    The view to compare with is one of an embedded database, which is verified itself.
+    """
+    made = view.sharding
+    with gathered(database, view) as (fresh, expected):
         expected.verify()
         for request in _some_requests(fresh, made) if made.query.input else [{}]:
             given = f" for {request!r}" if request else ""

@@ -23,11 +23,12 @@ from ivme.shards.merge import WEIGHT, expanded
 from ivme.shards.message import Question
 from ivme.shards.planning import explain_view
 from ivme.shards.sharding import Sharding, sharding
-from ivme.shards.verify import verify_view
+from ivme.shards.verify import gathered, verify_view
 
 if TYPE_CHECKING:
     import pandas
 
+    from ivme.engine.read.reasons import Reasons
     from ivme.plan.explain.explanation import Explanation
     from ivme.shards.database import ShardedDatabase
 
@@ -161,6 +162,18 @@ class ShardedView:
         """The number of edges of a shortest path in a closure; None if there is none."""
         nodes = self.path(src, dst)
         return None if nodes is None else len(nodes) - 1
+
+    # Reasons
+
+    def why(self, row: Row, **parameters: Any) -> Reasons:
+        """Which rows of its tables make a row of the view; they are gathered in this process for it."""
+        with self._database._lock, gathered(self._database, self) as (_, view):
+            return view.why(row, **parameters)
+
+    def why_not(self, row: Row, **parameters: Any) -> Reasons:
+        """Which relation has no partner for a row that is not there, or the row of its group; as `why`."""
+        with self._database._lock, gathered(self._database, self) as (_, view):
+            return view.why_not(row, **parameters)
 
     # Changes
 

@@ -212,7 +212,7 @@ def _explain(database: Database, statement: Explain, _: Parameters) -> Result:
     query, definitions = statement.query, database.definitions
     with pointing_into(query):
         if statement.analyze:
-            found = measured(definitions, definitions.unused_name(), query.text, {})
+            found = measured(definitions, definitions.one_reads.unused_name(), query.text, {})
         else:
             found = definitions.compiled(query.text, {}).explanation
     text = str(found) if statement.why else found.brief()

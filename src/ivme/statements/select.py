@@ -79,7 +79,7 @@ def select_rows(
             if found is not None:
                 return _looked(batch, partial(found, parameters))
         if not source.parameter_names() and not (wanted and (_bare_nulls(node) or _repeated(node))):
-            return definitions.read_once(query.text, lambda view: _looked(batch, lambda: _read(view, {})))
+            return definitions.one_reads.read(query.text, lambda view: _looked(batch, lambda: _read(view, {})))
         node = with_values(source, node, Parameters({**default_values(source), **parameters}))
         return made_rows(definitions, source, _by_place(node, wanted) if wanted else node, batch)
 
@@ -111,7 +111,7 @@ def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
 
 def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr, batch: Batch | None = None) -> Rows:
     """The rows of a query that was made of parts of a statement, without parameters."""
-    return definitions.read_once(ReadSelect(source, node), lambda view: _looked(batch, lambda: _read(view, {})))
+    return definitions.one_reads.read(ReadSelect(source, node), lambda view: _looked(batch, lambda: _read(view, {})))
 
 
 def _looked(batch: Batch | None, read: Callable[[], Rows]) -> Rows:

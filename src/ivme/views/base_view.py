@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 from weakref import WeakSet
 
 from ivme.changes import Changes, Subscription
+from ivme.engine.read.reasons import Reasons
+from ivme.engine.read.reasons import shown as shown_row
 from ivme.errors import DataError, PlanError, shown
 from ivme.extras import pandas_frame, polars_frame
 from ivme.query.order import Order
@@ -258,6 +260,31 @@ class BaseView(ABC):
     @abstractmethod
     def unfollow(self, queue: deque[Any]) -> None:
         """The queue gets no more changes."""
+
+    # Reasons
+
+    def why(self, row: Row, **parameters: Any) -> Reasons:
+        """Which rows of its tables make a row of the view; time linear in the tables, and in what joins to the row."""
+        return self._explained(row, parameters, present=True)
+
+    def why_not(self, row: Row, **parameters: Any) -> Reasons:
+        """Which relation has no partner, and at which key, for a row that is not there; or the row of its group."""
+        return self._explained(row, parameters, present=False)
+
+    def _explained(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        self.check_alive()
+        if not isinstance(row, tuple | list) or len(row) != len(self.columns):
+            raise DataError(f"a row of view {self.name} has {len(self.columns)} columns: {', '.join(self.columns)}")
+        row = tuple(row)
+        with self.lock:
+            if (self.multiplicity(row, **parameters) != 0) != present:
+                verb, other = ("is not in", "why_not") if present else ("is in", "why")
+                raise DataError(f"{shown_row(row)} {verb} view {self.name}; v.{other}(row) says why")
+            return self._reasons(row, parameters, present=present)
+
+    @abstractmethod
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        """The same under the lock, for a row of which is known whether it is there."""
 
     # About the view
 

@@ -1,147 +1,139 @@
 """What is behind the rows of a view's blocks, for `why` and `why_not`: in the end, rows of tables.
 
-A block that joins tables is asked as a view is; of a union, each branch that has such a row, or could have it.
+A block that joins tables is asked as a view is; of a union, each branch that has such rows, or could have them; of a
+block with an order or windows, the rows that decide the position or the value (`ordered_reasons`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ivme.engine.read.derivations import Derivations, Known
-from ivme.engine.read.reasons import Finding, Row
+from ivme.closure.group import ClosureGroup
+from ivme.engine.read.derivations import Derivations, Known, Wanted
+from ivme.engine.read.reasons import Finding, merged
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.query.block_names import view_of_block
-from ivme.query.expression import ColumnRef, Expression, Literal
-from ivme.query.model import Atom, HeadColumn, Query
-from ivme.query.pairing import Pairing, Side
-from ivme.query.union import Branch
+from ivme.query.expression import ColumnRef
+from ivme.query.model import Atom, Query
+from ivme.views.branch_reasons import BranchReasons
+from ivme.views.closure_reasons import missing_path, path_edges
+from ivme.views.ordered_reasons import absent_order, present_order
 from ivme.views.ordered_view import OrderedView
 from ivme.views.paired_view import PairedView
-from ivme.views.plain_pairs import met_rows, shown_pair
 from ivme.views.union_view import UnionView
 
 _COMPARED = "a union of both sides"
 """How a union is labelled that compares its sides: what is below it is told in its place."""
+
+NOTHING: Known = {}
+
+Columns = Mapping[str, Any]
+"""What is known of a row of a block, by the names of its columns."""
 
 
 class BlockReasons:
     """Finds what makes the rows of blocks, or what is missing for one."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
+        self.reader = reader
+        self._branches = BranchReasons(self)
 
     def is_block(self, relation: str) -> bool:
-        """Whether a relation is part of a view's own text."""
-        return relation in self._reader.catalog.views and bool(view_of_block(relation))
+        """Whether a relation is part of a view's own text: a block, or the closure of a table."""
+        state = self.reader.catalog.views.get(relation)
+        return state is not None and (bool(view_of_block(relation)) or _is_closure(state))
 
     def label(self, relation: str) -> str:
         """What people may call it."""
-        state = self._reader.catalog.views[relation]
+        state = self.reader.catalog.views[relation]
+        if isinstance(state.group, ClosureGroup):
+            return f"the closure of {state.typed.written.atoms[0].relation}"
         if isinstance(state.group, PairedView):
             return "a pair"
         if not isinstance(state.group, UnionView):
             return "a subquery"
-        return _COMPARED if any(map(_is_own, state.table.column_names)) else "a union"
+        return _COMPARED if any(name.startswith("#") for name in state.table.column_names) else "a union"
 
-    def below(self, atom: Atom, known: Known, *, present: bool) -> tuple[Finding, ...]:
+    def below(self, atom: Atom, known: Sequence[Known], *, present: bool, every: bool) -> tuple[Finding, ...]:
         """What is behind the rows that an atom over a block has at what is known of its variables."""
         if not self.is_block(atom.relation):
             return ()
         terms = zip(atom.columns, atom.terms, strict=True)
         named = [(column.name, term) for column, term in terms if isinstance(column, ColumnRef)]
-        columns = {name: known[term] for name, term in named if isinstance(term, str) and term in known}
-        return self._behind(self._reader.catalog.views[atom.relation], columns, present=present)
+        columns = [{name: one[term] for name, term in named if isinstance(term, str) and term in one} for one in known]
+        return self.behind(atom.relation, columns, present=present, every=every)
 
-    def _behind(self, state: ViewState, columns: Mapping[str, Any], *, present: bool) -> tuple[Finding, ...]:
+    def behind(
+        self,
+        relation: str,
+        columns: Sequence[Columns],
+        *,
+        present: bool,
+        every: bool = False,
+        given: Known = NOTHING,
+        called: str = "the group",
+    ) -> tuple[Finding, ...]:
+        """What is behind the rows of a block, or missing for one, at what is known of them, and the values that its
+        inputs are `given`; with `every`, all rows that look so count. `called` is how another row is told."""
+        state = self.reader.catalog.views[relation]
         group: Any = state.group
         if state.plan is not None:
-            return self._joined(state.typed.written, columns, present=present)
+            sources = {column.name: column.source for column in state.typed.written.head}
+            pairs = [[(sources[name], value) for name, value in row.items() if name in sources] for row in columns]
+            wanted = [Wanted.of(each, given) for each in pairs]
+            return self.joined(state.typed.written, wanted, present=present, every=every, called=called)
         if isinstance(group, UnionView):
-            branches = [each for each in group.union.branches if each.relation is not None]
-            asked = [
-                self._branch(dict(zip(state.table.column_names, each.columns, strict=True)), each, columns)
-                for each in branches
-            ]
-            found = [finding for query, known in asked for finding in self._joined(query, known, present=present)]
-            return tuple(finding for finding in found if finding.tuples or not present)
+            return self._branches.union(state, group.union, columns, present=present, every=every)
         if isinstance(group, PairedView):
-            return self._paired(state, group.pairing, columns, present=present)
-        if isinstance(group, OrderedView):
-            return self._behind(self._reader.catalog.views[group.inner], columns, present=present)
-        return ()
+            return self._branches.paired(state, group.pairing, columns, present=present, every=every)
+        if isinstance(group, ClosureGroup):
+            return self._path(state, columns, present=present)
+        assert isinstance(group, OrderedView), f"{relation} is of a kind that tells no reasons"
+        values = tuple(given.values())
+        if present:
+            return present_order(self, state, columns, values, every=every)
+        return absent_order(self, state, columns[0], values)
 
-    def _paired(
-        self, state: ViewState, pairing: Pairing, columns: Mapping[str, Any], *, present: bool
+    def joined(
+        self, query: Query, wanted: Sequence[Wanted], *, present: bool, every: bool = False, called: str = "the group"
     ) -> tuple[Finding, ...]:
-        """The rows of both sides of a pair; or the side that has none, or that none of both meet."""
-        names = state.table.column_names
-        known = [(place, columns[name]) for place, name in enumerate(names) if name in columns]
-        sides = (pairing.left, pairing.right)
-        if not present:
-            shown = names[: len(pairing.left.columns)], names[len(pairing.left.columns) :]
-            lacking: list[Finding] = []
-            for side, mine in zip(sides, shown, strict=True):
-                asked = self._branch(dict(zip(mine, side.columns, strict=True)), side.branch, columns)
-                lacking += [each for each in self._joined(*asked, present=True) if not each.tuples]
-            return tuple(lacking)
-        for pair, _ in met_rows(pairing, self._reader, pads=pairing.pads):
-            row = shown_pair(pairing, *pair)
-            if all(row[place] == value for place, value in known):
-                return self._pair(sides, pair)
-        return ()
-
-    def _pair(self, sides: tuple[Side, Side], pair: tuple[Row, Row | None]) -> tuple[Finding, ...]:
-        found: list[Finding] = []
-        for side, row in zip(sides, pair, strict=True):
-            if row is not None:
-                values = {f"column {place}": value for place, value in enumerate(row)}
-                shown = dict(zip(values, side.branch.columns, strict=True))
-                asked = self._branch(shown, side.branch, values, named="#{}")
-                found += self._joined(*asked, present=True)
-        return tuple(found)
-
-    def _joined(self, query: Query, columns: Mapping[str, Any], *, present: bool) -> tuple[Finding, ...]:
-        sources = {column.name: column.source for column in query.head}
-        known = {source: value for name, value in columns.items() if isinstance(source := sources.get(name), str)}
-        if query.aggregates and not present and not known:
+        """What joins to rows of a query, or is missing for one."""
+        if query.aggregates and not present and not wanted[0].known and called == "the group":
             return ()
-        row: Row = tuple(columns.values())
-        found = Derivations(self._reader, query, known, self).reasons("the group", row, present=present).findings
-        return tuple(each for one in found for each in (one.below if _is_passed_over(one) else (one,)))
+        derivations = Derivations(self.reader, query, wanted, self, every=every)
+        if not present:
+            return tuple(told(derivations.absent(called)))
+        return merged(told(derivations.present()))
 
-    def _branch(
-        self,
-        shown: Mapping[str, Expression],
-        branch: Branch,
-        columns: Mapping[str, Any],
-        named: str = "{} of the union",
-    ) -> tuple[Query, dict[str, Any]]:
-        """The rows of a branch as a query of one atom over all columns of its table, and what is known of them;
-        `named` is what computed columns are called."""
-        assert branch.relation is not None
-        table = self._reader.relation(branch.relation)
-        terms = {name: ColumnRef(name) for name in table.column_names}
-        known: dict[str, Any] = {}
-        computed: dict[str, Expression] = {}
-        for name, column in shown.items():
-            if isinstance(column, ColumnRef) and column.name in terms:
-                known |= {column.name: columns[name]} if name in columns else {}
-            elif not isinstance(column, Literal) and not _is_own(name):
-                computed[named.format(name)] = column
-                known |= {named.format(name): columns[name]} if name in columns else {}
-        read: dict[str, Expression] = {**terms, **computed}
-        atom = Atom(branch.relation, tuple(read), tuple(read.values()), branch.where)
-        head = tuple(HeadColumn(name, name) for name in read)
-        return Query("the union", tuple(read), (), (atom,), (table,), head), known
+    def _path(self, state: ViewState, columns: Sequence[Columns], *, present: bool) -> tuple[Finding, ...]:
+        group, names = state.group, state.table.column_names
+        assert isinstance(group, ClosureGroup)
+        rows = [
+            row for row in self.reader.all_rows(state.name).rows() if _fits(dict(zip(names, row, strict=True)), columns)
+        ]
+        (atom,) = state.typed.written.atoms
+        if not present:
+            ends = [(name, columns[0][name]) for name in names if name in columns[0]]
+            return missing_path(self.reader, group, atom, ends) if len(ends) == len(names) else ()
+        return merged(path_edges(self.reader, group, state.typed.written, *row) for row in rows)
+
+
+def told(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings in words that people know: what is below others may be told in their place."""
+    for finding in findings:
+        yield from finding.below if _is_passed_over(finding) else (finding,)
+
+
+def _fits(row: Columns, columns: Sequence[Columns]) -> bool:
+    return any(all(row[name] == value for name, value in known.items()) for known in columns)
+
+
+def _is_closure(state: ViewState) -> bool:
+    return isinstance(state.group, ClosureGroup) and "(" in state.name
 
 
 def _is_passed_over(finding: Finding) -> bool:
     """Whether what is below a finding is told in its place: it compares sides, or shows nothing that people know."""
     return finding.relation.startswith(_COMPARED) or (finding.tuples == ((),) and bool(finding.below))
-
-
-def _is_own(column: str) -> bool:
-    """Whether a column is one that ivme adds to compare the sides of NOT EXISTS or EXCEPT."""
-    return column.startswith("#")

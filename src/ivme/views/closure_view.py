@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ivme.closure.group import ClosureGroup
-from ivme.engine.read.reasons import Finding, Reasons, Row
+from ivme.engine.read.reasons import Reasons, Row
 from ivme.query.expression import ColumnRef
-from ivme.query.model import Atom
 from ivme.view import View
+from ivme.views.closure_reasons import missing_path, path_edges
+from ivme.views.view_reasons import told
 
 if TYPE_CHECKING:
     from ivme.engine.runtime.runtime import Runtime
@@ -43,33 +41,16 @@ class ClosureView(View):
 
     def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
         """The edges of a shortest path; or which end has no edge, or that no path leads from one to the other."""
-        self.check_alive()
-        with self._runtime.lock:
-            if (self.multiplicity(row, **parameters) != 0) != present:
-                raise self._wrong_question(row, present=present)
-            query, row = self.state.typed.written, tuple(row)
-            known = {str(column.source): value for column, value in zip(query.head, row, strict=True)}
-            known |= {str(variable): value for variable, value in self.asked.codes(parameters)[1].items()}
-            (atom,) = query.atoms
-            src, dst = (known[str(term)] for term in atom.terms[:2])
-            nodes = self._group.path(src, dst) if present else None
-            if nodes is not None:
-                edges = tuple(itertools.pairwise(nodes))
-                return Reasons(self.name, row, present, (Finding(atom.relation, (), edges),))
-            return Reasons(self.name, row, present, self._missing(atom, src, dst))
-
-    def _missing(self, atom: Atom, src: Any, dst: Any) -> tuple[Finding, ...]:
-        data, weights = self._runtime.reader.contents(atom.relation)
+        query, reader = self.state.typed.written, self._runtime.reader
+        known = {str(column.source): value for column, value in zip(query.head, row, strict=True)}
+        known |= self.asked.joined(parameters)
+        (atom,) = query.atoms
+        ends = [known[str(term)] for term in atom.terms[:2]]
+        if present:
+            return told(self.name, row, (path_edges(reader, self._group, query, *ends),), present=True)
         names = [column.name for column in atom.columns[:2] if isinstance(column, ColumnRef)]
-        there = np.flatnonzero(weights)
-        ends = [set(data.column(name).take(there).to_pylist()) for name in names]
-        if self._group.graph == "undirected":
-            ends = [ends[0] | ends[1]] * 2
-        keys = ((names[0], src), (names[1], dst))
-        lacking = [(key,) for key, values in zip(keys, ends, strict=True) if key[1] not in values]
-        return tuple(Finding(atom.relation, at, ()) for at in lacking) or (
-            Finding(f"a path along {atom.relation}", keys, ()),
-        )
+        missing = missing_path(reader, self._group, atom, list(zip(names, ends, strict=True)))
+        return told(self.name, row, missing, present=False)
 
     def count(self, **parameters: Any) -> int:
         """How many pairs there are; all of them are counted without listing them."""

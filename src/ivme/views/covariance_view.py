@@ -29,6 +29,7 @@ from ivme.views.base_view import Row
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ivme.engine.read.reasons import Reasons
     from ivme.engine.runtime.view_state import ViewState
 
 _LIFTED = "{} of the ring"
@@ -123,6 +124,13 @@ class CovarianceView(View):
                 request = dict(zip(self.parameters, inputs, strict=True))
                 given = f" for {request!r}" if request else ""
                 compare_rows(f"view {self.name}{given}", expected, dict(self.items(**request)))
+
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        """The rows whose elements add up to that of a row; or what has no partner."""
+        from ivme.views.view_reasons import element_reasons
+
+        given = self.asked.joined(parameters)
+        return element_reasons(self._runtime.reader, self.query, row, given, present=present)
 
     def follow(self, queue: deque[Any]) -> None:
         """From now on the queue gets the elements by which the view's rows change."""

@@ -11,12 +11,14 @@ import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.read.verify import compare_rows
+from ivme.views.ies_reasons import Fact, enough_facts, found_facts, nearest_rows
 from ivme.views.participating_view import ParticipatingView, weighted
 
 if TYPE_CHECKING:
     from ivme.closure.executor import Executor
     from ivme.closure.ies import IES
     from ivme.engine.ingest.row_batch import RowBatch
+    from ivme.engine.read.reasons import Reasons
     from ivme.engine.runtime.reader import Reader
     from ivme.views.base_view import Row
 
@@ -115,6 +117,29 @@ class IesView(ParticipatingView):
             fresh = IesView(self._ies, self._make, self._reader)
             fresh.build({relation: self._reader.all_rows(relation) for relation in self.relations})
             compare_rows(f"view {self.name}", dict(fresh.items()), dict(self.items()))
+
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        """Rows of its tables for which its programs answer the row; or the rows of the answer that are most like it."""
+        from ivme.views.view_reasons import told
+
+        if not present:
+            answer = [found for found, _ in self._items(parameters)]
+            return told(self.name, row, nearest_rows(self.name, self.columns, row, answer), present=False)
+        stored = {relation: weighted(self._reader.all_rows(relation)) for relation in self.relations}
+        facts = [(relation, each) for relation, rows in stored.items() for each in rows]
+        fresh = self._make(self._ies)
+        fresh.start()
+
+        def holds(some: list[Fact]) -> bool:
+            fresh.begin()
+            try:
+                for relation, each in some:
+                    fresh.change(relation, {each: stored[relation][each]})
+                return row in fresh.answer()
+            finally:
+                fresh.roll_back()
+
+        return told(self.name, row, found_facts(enough_facts(facts, holds)), present=True)
 
     # Batches
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ivme.engine.codes.nested_values import python_values
+from ivme.engine.read.derivations import Wanted
 from ivme.engine.read.lists import put_together
-from ivme.engine.read.reasons import Reasons
+from ivme.engine.read.reasons import Finding, Reasons, merged
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import Weighted, added_up
-from ivme.errors import DataError, PlanError
+from ivme.errors import DataError
 from ivme.view import View
 from ivme.views.base_view import Row
+from ivme.views.block_reasons import BlockReasons
 from ivme.views.ordered_view import OrderedView
+from ivme.views.view_reasons import told
 
 
 class ListedView(View):
@@ -96,5 +99,32 @@ class ListedView(View):
         rows = [dict(zip(found, values, strict=True)) for values in zip(*found.values(), strict=True)]
         return [dict(self.asked.complete(row)) for row in rows]
 
-    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:  # noqa: ARG002
-        raise PlanError(f"view {self.name} has lists; ask a view with = for the reasons of its rows")
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        """What is behind the row for the members of lists that have it; or what each of them lacks."""
+        group = self.state.group
+        if isinstance(group, OrderedView):
+            inner = ListedView(self._runtime, self._runtime.catalog.views[group.inner])
+            below = inner.findings(dict(zip(self.columns, row, strict=True)), parameters, present=present)
+            beyond = Finding(group.order.text, (), (row,), 0, (Finding(self.name, (), ()),))
+            found = (beyond,) if not present and inner.has(self.columns, row, parameters) else below
+            return told(self.name, row, found, present=present)
+        columns = dict(zip(self.columns, row, strict=True))
+        return told(self.name, row, self.findings(columns, parameters, present=present), present=present)
+
+    def has(self, columns: Sequence[str], row: Row, parameters: Mapping[str, Any]) -> bool:
+        """Whether a row has these values in some columns."""
+        places = [self.columns.index(name) for name in columns]
+        return any(tuple(found[place] for place in places) == row for found, _ in self.items(**parameters))
+
+    def findings(
+        self, columns: Mapping[str, Any], parameters: Mapping[str, Any], *, present: bool
+    ) -> tuple[Finding, ...]:
+        """What is behind rows with these values, or missing for one."""
+        query, found = self.state.typed.written, list[Finding]()
+        sources = {column.name: column.source for column in query.head}
+        known = {s: value for name, value in columns.items() if isinstance(s := sources.get(name), str)}
+        blocks = BlockReasons(self._runtime.reader)
+        for request in self.asked.members(parameters):
+            wanted = Wanted({**known, **self.asked.joined(request)})
+            found += blocks.joined(query, [wanted], present=present, every=True, called=self.name)
+        return merged(each for each in found if each.tuples) if present else tuple(dict.fromkeys(found))

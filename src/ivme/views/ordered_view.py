@@ -32,7 +32,7 @@ from ivme.errors import PlanError
 from ivme.plan.ir.program import Enumeration
 from ivme.query.model import Query
 from ivme.query.order import Order, OrderKey
-from ivme.views.ordered_rows import arrange, first_rows, sort
+from ivme.views.ordered_rows import arrange, first_rows
 
 _TIES = {"none": Ties.NONE, "last": Ties.LIKE_LAST, "values": Ties.VALUES}
 
@@ -198,39 +198,38 @@ class OrderedView(ExternalView):
         rows = RowBatch(layout, copies, None, [columns[place] for place in self._shown()])
         return [row for row, n in zip(rows.rows(), copies.tolist(), strict=True) for _ in range(n)]
 
-    @property
-    def has_positions(self) -> bool:
-        """Whether all of its rows, or those of a request, are in one order: it has no groups or values of windows."""
-        return not self._groups() and not self._order.added
+    # Reasons
 
-    def position_of(self, row: Row, values: Row = ()) -> int | None:
-        """The position from 1 of the first row of the block that looks like this one, shown or not, among those for the
-        values of its parameters; O(N log N)."""
+    @property
+    def order(self) -> Order:
+        """Its order, with the positions of columns of the block."""
+        return self._order
+
+    def rows_in_order(self, values: Row) -> list[Row]:
+        """The rows of the block that have positions, copies included, for the values of the parameters."""
         rows = self._asked(values)
-        order = sort(rows.data, self._order)
-        found, places = list(rows.rows()), self._shown()
-        before = 1
-        for number in order.tolist():
-            if tuple(found[number][place] for place in places) == row:
-                return before
-            before += int(rows.weights[number])
-        return None
+        pairs = zip(rows.rows(), rows.weights.tolist(), strict=True)
+        return [row for row, weight in pairs for _ in range(weight)]
 
     def _asked(self, values: Row) -> RowBatch:
-        """The rows of the block for the values of the parameters."""
         if not self._has_inputs:
             return self._reader.all_rows(self.inner)
         state = self._reader.catalog.views[self.inner]
         domains = map(state.finisher.domain, state.typed.query.input)
         return self._requested(state, [d.encode_value(value) for d, value in zip(domains, values, strict=True)])
 
-    def known_below(self, variables: Mapping[str, str], values: Row) -> dict[str, Any]:  # noqa: ARG002  for ranges
-        """What the parameters say of the variables of the block, which its columns show."""
-        return dict(zip(self._reader.catalog.views[self.inner].typed.written.input, values, strict=True))
+    def is_requested(self, row: Row, values: Row) -> bool:  # noqa: ARG002  all that have positions are
+        """Whether a row that has a position is one of those that the values of the parameters ask for."""
+        return True
 
-    @property
-    def order_text(self) -> str:
-        return self._order.text
+    def shown_of(self, row: Row) -> Row:
+        """What readers see of a row of the block, with the values that are added to it."""
+        return tuple(row[place] for place in self._shown())
+
+    def known_below(self, values: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the values of parameters say of the block: of its columns, and of its inputs."""
+        inputs = self._reader.catalog.views[self.inner].typed.written.input
+        return {}, dict(zip(inputs, values, strict=True))
 
     def has_order(self, order: Order | None, *, places: bool) -> bool:
         """Whether its rows are in this order, or without one in its own; with `places`, whether any row has a place.

@@ -7,7 +7,7 @@ are added up value by value. With groups, MIN, MAX or a second range, the partia
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,10 +34,10 @@ class RangeTotals(RangeView):
         names = [name for total in self._ranges.totals for name in (total.sums, total.counts) if name]
         return [name for name in names if self._type(name).kind == "int"]
 
-    def keys_of(self, row: Row) -> dict[str, Any]:
-        """What the group of a row has in the columns of the block."""
-        totals = zip(self._ranges.totals, row, strict=True)
-        return {total.sums: value for total, value in totals if total.function == "key"}
+    def keys_of(self, columns: Mapping[str, Any]) -> dict[str, Any]:
+        """What the group of a row has in the columns of the block, by those that it shows."""
+        keys = (total for total in self._ranges.totals if total.function == "key")
+        return {total.sums: columns[total.name] for total in keys if total.name in columns}
 
     def _type(self, name: str) -> Type:
         return self._reader.catalog.layout(self.inner).domains[self._columns.index(name)].type

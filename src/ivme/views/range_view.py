@@ -135,22 +135,14 @@ class RangeView(OrderedView):
 
     # Reasons
 
-    @property
-    def has_positions(self) -> bool:
-        return not self._order.added and not self._ranges.items
-
     def _asked(self, values: Row) -> RowBatch:
         rows = self._reader.all_rows(self.inner)
         kept = np.array([number for number, row in enumerate(rows.rows()) if self._is_in(row, values)], np.int64)
         return rows.kept(kept, rows.weights[kept])
 
-    def named_rows(self, values: Row) -> list[dict[str, Any]]:
-        """The rows of the block for the values of the parameters, by the names of its columns."""
-        return [dict(zip(self._columns, row, strict=True)) for row in self._asked(values).rows()]
-
-    def known_below(self, variables: Mapping[str, str], values: Row) -> dict[str, Any]:
+    def known_below(self, values: Row) -> tuple[dict[str, Any], dict[str, Any]]:
         given = dict(zip(self._ranges.parameters, values, strict=True))
-        return {variables[column]: given[name] for name, column in self._ranges.equal if column in variables}
+        return {column: given[name] for name, column in self._ranges.equal}, {}
 
     # Verifying
 

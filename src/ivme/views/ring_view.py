@@ -25,6 +25,7 @@ from ivme.views.participating_view import ParticipatingView, weighted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ivme.engine.read.reasons import Reasons
     from ivme.plan.assemble.plan import Plan
     from ivme.plan.explain.explanation import Explanation
 
@@ -110,6 +111,13 @@ class RingView(ParticipatingView):
                 request = dict(zip(self.parameters, inputs, strict=True))
                 given = f" for {request!r}" if request else ""
                 compare_rows(f"view {self.name}{given}", expected, dict(self._items(request)))
+
+    def _reasons(self, row: Row, parameters: Mapping[str, Any], *, present: bool) -> Reasons:
+        """The rows whose elements add up to that of a row; or what has no partner."""
+        from ivme.views.view_reasons import element_reasons
+
+        given = {v: parameters[name] for v, name in zip(self.query.input, self.query.parameters, strict=True)}
+        return element_reasons(self._reader, self.query, row, given, present=present)
 
     # Batches
 

@@ -3,37 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from ivme.engine.read.derivations import Derivations
-from ivme.engine.read.reasons import Reasons, Row
+from ivme.engine.read.derivations import Derivations, Wanted
+from ivme.engine.read.reasons import Finding, Reasons, Row
 from ivme.engine.read.why import Partners
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import PlanError
 from ivme.plan.assemble.plan import Plan
+from ivme.query.model import HeadColumn, Query
 from ivme.views.block_reasons import BlockReasons
-from ivme.views.ordered_reasons import is_told, order_reasons
+
+Given = Mapping[str, Any]
+"""The values that the inputs of a view are given, by variable."""
 
 
-def reasons_of(reader: Reader, state: ViewState, row: Row, given: Mapping[str, Any], *, present: bool) -> Reasons:
-    """The reasons for a row at the values that its inputs are `given`: from marks where they show all keys, from the
-    order of the view, or from its tables. The caller holds the lock, and knows whether the row is there."""
+def reasons_of(reader: Reader, state: ViewState, row: Row, given: Given, *, present: bool) -> Reasons:
+    """The reasons for a row at the values that its inputs are given: from marks where they show all keys, else from
+    the tables. The caller holds the lock, and knows whether the row is there."""
     plan = state.plan
-    if plan is None and not is_told(reader, state):
-        message = (
-            f"is not a join of tables, but maintained by {state.explanation.strategy}; ask the views that it reads"
-        )
-        raise PlanError(f"view {state.name} {message}")
-    if plan is None:
-        return order_reasons(reader, state, row, given, present=present)
     shown = {column.source for column in state.typed.query.head}
-    if plan.marks is not None and shown.issuperset(state.typed.query.output):
+    if plan is not None and plan.marks is not None and shown.issuperset(state.typed.query.output):
         return _marked(reader, state, plan, row, given, present=present)
-    query = state.typed.written
-    values = zip((column.source for column in query.head), row, strict=True)
-    known = {source: value for source, value in values if isinstance(source, str)} | dict(given)
-    return Derivations(reader, query, known, BlockReasons(reader)).reasons(state.name, row, present=present)
+    return told(state.name, row, findings_of(reader, state, row, given, present=present), present=present)
+
+
+def told(view: str, row: Row, findings: tuple[Finding, ...], *, present: bool) -> Reasons:
+    """Findings as the answer that users get: with the first few tuples of each."""
+    return Reasons(view, row, present, tuple(finding.shortened() for finding in findings))
+
+
+def findings_of(reader: Reader, state: ViewState, row: Row, given: Given, *, present: bool) -> tuple[Finding, ...]:
+    """What is behind a row of a view, from its tables, or what is missing for it."""
+    blocks, query = BlockReasons(reader), state.typed.written
+    if state.plan is None:
+        columns = dict(zip(state.table.column_names, row, strict=True))
+        return blocks.behind(state.name, [columns], present=present, given=given)
+    wanted = Wanted.of(zip((column.source for column in query.head), row, strict=True), given)
+    derivations = Derivations(reader, query, [wanted], blocks)
+    return derivations.present() if present else derivations.absent(state.name)
+
+
+def element_reasons(reader: Reader, query: Query, row: Row, given: Given, *, present: bool) -> Reasons:
+    """The rows whose elements of a ring add up to that of a row; or what has no partner, or that they add up to
+    nothing."""
+    plain = replace(query, head=tuple(HeadColumn(variable, variable) for variable in query.output))
+    wanted = Wanted({**dict(zip(query.output, row, strict=True)), **given})
+    derivations = Derivations(reader, plain, [wanted], BlockReasons(reader), every=True)
+    if present or derivations.is_whole:
+        found = derivations.present()
+    else:
+        found = derivations.absent(query.name)
+    if derivations.is_whole and not present:
+        found = (Finding("the sum of their elements", (), (), 0, found),)
+    return told(query.name, row, found, present=present)
 
 
 def _marked(

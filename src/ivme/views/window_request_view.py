@@ -9,6 +9,7 @@ for each row that it changes, although the ranks of all rows behind it change wi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -159,6 +160,21 @@ class WindowRequestView(WindowView):
         columns, copies = self._values(rows.ordered, Spans(*span))
         place = int(np.searchsorted(np.cumsum(copies), rows.at[number] - span[0][0], "right"))
         return [int(column[place]) for column in columns[-len(self._calls) :]]
+
+    # Reasons
+
+    def _asked(self, values: Row) -> RowBatch:  # noqa: ARG002  other rows decide the values of those asked for
+        return self._reader.all_rows(self.inner)
+
+    def is_requested(self, row: Row, values: Row) -> bool:
+        return self._key(row) == values
+
+    def shown_of(self, row: Row) -> Row:
+        return tuple(row[place] for place in self._items)
+
+    def known_below(self, values: Row) -> tuple[dict[str, Any], dict[str, Any]]:
+        names = self._reader.catalog.views[self.inner].table.column_names
+        return {names[place]: value for place, value in zip(self._equal, values, strict=True)}, {}
 
     # Verifying
 

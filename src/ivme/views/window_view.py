@@ -20,7 +20,7 @@ import numpy as np
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.codes.domain import Domain
 from ivme.engine.ordered import NO_LIMIT, OrderedMap, Ties, Window
-from ivme.engine.read.plain_windows import plain_windows
+from ivme.engine.read.plain_windows import Types, plain_windows
 from ivme.engine.read.recompute import Row
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.window_frames import LARGEST, Key, Part, code_offset
@@ -205,9 +205,13 @@ class WindowView(OrderedView):
     def _window(self) -> tuple[int, int, int, int]:
         return Window(0, NO_LIMIT, Ties.NONE, len(self._groups())).packed()
 
+    @property
+    def types(self) -> Types:
+        """For each call the types of its column and of its values."""
+        return [(each.given.type if each.given is not None else None, each.shown.type) for each in self._calls]
+
     def _plain(self, rows: list[Row]) -> list[Row]:
-        types = [(each.given.type if each.given is not None else None, each.shown.type) for each in self._calls]
-        return plain_windows(rows, self._order, types)
+        return plain_windows(rows, self._order, self.types)
 
 
 def _size(codes: Codes) -> Codes:

@@ -100,6 +100,16 @@ class Asked:
         wanted = self._state.group.enumerations[self._state.name].inputs
         return tuple([codes[original] for _, original in wanted]), values
 
+    def joined(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The values by variable, as they are joined with: NULL for one that the block of known values does not have.
+        Under the lock."""
+        _, values = self.codes(parameters)
+        for _, variable, find, block in self._finders:
+            code = None if values[variable] is None else find(values[variable])
+            if block and (code is None or not self._is_known(block, code)):
+                values[variable] = None
+        return {str(variable): value for variable, value in values.items()}
+
     def _is_known(self, block: str, code: int) -> bool:
         return self._reader.row_at(self._reader.catalog.views[block], [code], {}) is not None
 

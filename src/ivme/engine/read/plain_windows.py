@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import groupby
@@ -12,35 +12,42 @@ from typing import Any
 from ivme.engine.read.plain_aggregates import plain_aggregate
 from ivme.engine.read.recompute import Row
 from ivme.query.nested import in_order
-from ivme.query.order import Order, OrderKey
+from ivme.query.order import Order, OrderKey, Ties
 from ivme.query.types import Type
 from ivme.query.windows import SHIFTS, Edge, Frame, WindowCall
 
 Types = Sequence[tuple[Type | None, Type]]
 """For each call the types of its column and of its values."""
 
+_RANKS: dict[str, Ties] = {"row_number": "none", "rank": "last", "dense_rank": "values"}
+
 
 def plain_windows(rows: list[Row], order: Order, types: Types) -> list[Row]:
     """The rows, repeated by their multiplicities, each with the values of the order's window functions."""
+    made: list[Row] = []
+    for partition in partitions(rows, order):
+        columns = [partition.values(call, *each) for call, each in zip(order.windows, types, strict=True)]
+        made += [(*row, *(column[place] for column in columns)) for place, row in enumerate(partition.rows)]
+    return made
+
+
+def partitions(rows: Iterable[Row], order: Order) -> Iterator[Partition]:
+    """The partitions of rows, each in its order."""
     groups = [place for place in order.groups if isinstance(place, int)]
 
     def group(row: Row) -> tuple[Any, ...]:
         return tuple(_sortable(row[place]) for place in groups)
 
-    made: list[Row] = []
     ordered = sorted(rows, key=lambda row: tuple(map(_sortable, row)))
     for _, members in groupby(sorted(ordered, key=group), key=group):
-        partition = _Partition(list(members), order.keys)
-        columns = [partition.values(call, *each) for call, each in zip(order.windows, types, strict=True)]
-        made += [(*row, *(column[place] for column in columns)) for place, row in enumerate(partition.rows)]
-    return made
+        yield Partition(list(members), order.keys)
 
 
 def _sortable(value: Any) -> tuple[bool, Any]:
     return (value is not None, 0 if value is None else in_order(value))
 
 
-class _Partition:
+class Partition:
     """The rows of a partition in their order."""
 
     def __init__(self, rows: list[Row], keys: Sequence[OrderKey]) -> None:
@@ -55,8 +62,39 @@ class _Partition:
 
     def values(self, call: WindowCall, given: Type | None, shown: Type) -> list[Any]:
         """The value of a call for each row."""
-        column = [None] * len(self.rows) if call.column is None else [row[call.column] for row in self.rows]  # type: ignore[index]
+        column = self._column(call)
         return [self._value(call, place, column, given, shown) for place in range(len(self.rows))]
+
+    def value(self, call: WindowCall, place: int, given: Type | None, shown: Type) -> Any:
+        """The value of a call for one row."""
+        return self._value(call, place, self._column(call), given, shown)
+
+    def _column(self, call: WindowCall) -> list[Any]:
+        assert not isinstance(call.column, str), "it is a position"
+        return [None if call.column is None else row[call.column] for row in self.rows]
+
+    def used(self, call: WindowCall, place: int) -> list[int]:
+        """The places of the rows that a value is computed from: those alone in their partition give the same value."""
+        count = len(self.rows)
+        if call.frame is not None:
+            inside = [other for other in range(count) if self._is_inside(call.frame, place, other)]
+            return list(range(min([place, *inside]), max([place, *inside]) + 1))
+        if call.function in _RANKS:
+            return list(range(place + 1))
+        if call.function not in SHIFTS:
+            return list(range(count))
+        found, column = [place], self._column(call)
+        for other in range(place - 1, -1, -1) if call.function.startswith("lag") else range(place + 1, count):
+            if len(found) > call.number:
+                break
+            found += [other] if column[other] is not None or not call.ignores_nulls else []
+        return sorted(found)
+
+    def rank(self, ties: Ties, place: int) -> int:
+        """The rank of a row, from 1: by rows, by what is before those like it, or by values."""
+        if ties == "values":
+            return list(dict.fromkeys(self.like)).index(self.like[place]) + 1
+        return 1 + (place if ties == "none" else self.like.index(self.like[place]))
 
     def _value(self, call: WindowCall, place: int, column: list[Any], given: Type | None, shown: Type) -> Any:
         if call.frame is None:
@@ -73,12 +111,8 @@ class _Partition:
 
     def _rank(self, call: WindowCall, place: int) -> Any:
         size, first = len(self.rows), self.like.index(self.like[place])
-        if call.function == "row_number":
-            return place + 1
-        if call.function == "rank":
-            return first + 1
-        if call.function == "dense_rank":
-            return list(dict.fromkeys(self.like)).index(self.like[place]) + 1
+        if call.function in _RANKS:
+            return self.rank(_RANKS[call.function], place)
         if call.function == "percent_rank":
             return first / (size - 1) if size > 1 else 0.0
         if call.function == "cume_dist":

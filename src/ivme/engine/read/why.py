@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ivme.engine.read.reasons import Finding, Reasons, Row
+from ivme.engine.read.reasons import Finding, Reasons, Row, first_few
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.plan.assemble.blueprint import Leaf, Node
@@ -26,8 +26,6 @@ Known = Mapping[str, int | None]
 """Codes of variables; None for a value that occurs nowhere."""
 
 Array = np.ndarray[Any, Any]
-
-MOST_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ class Partners:
         if (bad.sum(axis=1) == 0).any():
             return []
         findings = []
-        for number in range(min(len(tuples), MOST_SHOWN)):
+        for number in first_few(range(len(tuples))):
             marked = [child for child, mark in zip(node.filters, bad[number], strict=True) if mark]
             keys = [(child, tuples.key(number, shared(node, child))) for child in marked]
             below = tuple(finding for child, key in keys for finding in self._lacking(child, key))
@@ -181,7 +179,7 @@ class Partners:
         elif isinstance(node.base, Relation):
             schema = self._marks.leaves.schemas[node.base.label]
         at = tuple((self._originals.get(v, v), self._value(v, known[v])) for v in node.schema if v in known)
-        rows = [tuples.key(number, schema) for number in range(min(len(tuples), MOST_SHOWN))]
+        rows = [tuples.key(number, schema) for number in first_few(range(len(tuples)))]
         decoded = tuple(tuple(self._value(v, row[v]) for v in schema) for row in rows)
         return Finding(relation, at, decoded, len(tuples) - len(decoded), below)
 
