@@ -76,29 +76,16 @@ public:
         for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
             for (size_t i = start; i < stop; ++i) {
-                tags[i] = tag(string(i));
-                table_.prefetch(tags[i]);
+                tags[i - first] = tag(string(i));
+                table_.prefetch(tags[i - first]);
             }
             for (size_t i = start; i < stop; ++i) {
-                uint32_t id = valid(i) ? look_up(string(i), tags[i]) : NIL;
+                uint32_t id = valid(i) ? look_up(string(i), tags[i - first]) : NIL;
                 codes[i] = !valid(i) ? NULL_CODE : id == NIL ? absent() : base_ + id;
             }
         }
     }
-    // The second gives codes to the others, in their order.
-    template <class Offsets>
-    void enter_all(const char* text, Offsets at, size_t n, int64_t* codes, const uint32_t* tags) {
-        for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
-            size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
-            for (size_t i = start; i < stop; ++i) {
-                if (codes[i] == absent()) table_.prefetch(tags[i]);
-            }
-            for (size_t i = start; i < stop; ++i) {
-                if (codes[i] != absent()) continue;
-                codes[i] = encode({text + at[i], static_cast<size_t>(at[i + 1] - at[i])}, tags[i]);
-            }
-        }
-    }
+    // The second, ParallelEntry, gives codes to the others.
 
     // Gives strings the codes from the base on; those that are not valid are codes that no string has. False if the
     // dictionary was not empty, or a string is there twice.
@@ -177,9 +164,14 @@ public:
         return shared;
     }
 
+    // Whether a code that `find_all` wrote is that of a string without one.
+    bool is_absent(int64_t code) const { return code == absent(); }
+
     mutable std::shared_mutex mutex;
 
 private:
+    friend class ParallelEntry;
+
     // In place of where a string starts: the code has none, and the rest is the next code of that kind.
     static constexpr uint64_t FREE = uint64_t{1} << 63;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
@@ -201,6 +193,14 @@ private:
         size_t start = text_.size();
         text_.resize(start + head_bytes(text.size()) + text.size());
         write(text_.data() + start, text);
+        uint32_t id = take_id(start);
+        table_.insert(hashed, id);
+        added_ += weight(text.size());
+        return id;
+    }
+
+    // A code for the string that starts there, one that was taken back before a new one. There is room.
+    uint32_t take_id(uint64_t start) {
         uint32_t id = free_;
         if (id == NIL) {
             id = high();
@@ -209,8 +209,6 @@ private:
             free_ = static_cast<uint32_t>(starts_[id]);
             starts_[id] = start;
         }
-        table_.insert(hashed, id);
-        added_ += weight(text.size());
         return id;
     }
 

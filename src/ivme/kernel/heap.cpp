@@ -326,6 +326,7 @@ void Heap::refuse(const char* check, const int64_t* const* columns, size_t row, 
 void Heap::mark_codes(CodeMarks& marks) {
     bool has_codes = false;
     for (const auto& column : columns_) {
+        if (!marks.may_mark(column.least(), column.most())) continue;
         column.each([&](size_t id, int64_t code) {
             if (weights_[id]) has_codes |= marks.mark(code);
         });

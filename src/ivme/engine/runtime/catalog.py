@@ -182,9 +182,12 @@ class Catalog:
         """Whether only the kernel's triggers have to know when a table changes: see `try_apply_plain`."""
         found = self._plain.get(relation)
         if found is None:
-            found = not self.rebalanced(relation) and all(map(self._is_quiet, self.readers(relation)))
-            self._plain[relation] = found
+            found = self._plain[relation] = not self.rebalanced(relation) and self.is_quiet(relation)
         return found
+
+    def is_quiet(self, relation: str) -> bool:
+        """Whether nothing but the kernel's maps, and the parts of views, has to be looked at when a table changes."""
+        return all(map(self._is_quiet, self.readers(relation)))
 
     def _is_quiet(self, view: str) -> bool:
         """Whether nothing but the kernel's maps has to be looked at when a view changes."""
