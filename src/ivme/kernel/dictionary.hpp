@@ -31,9 +31,10 @@ public:
     int64_t base() const { return base_; }
     size_t bytes() const { return starts_.bytes() + text_.bytes() + table_.bytes(); }
 
-    // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more.
+    // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more, and half where
+    // that sweep found all of them held, as the next is likely to.
     uint64_t kept() const { return kept_; }
-    uint64_t added() const { return added_; }
+    uint64_t added() const { return all_held_ ? added_ / 2 : added_; }
     static uint64_t weight(size_t length) { return 1 + length / 64; }
 
     bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
@@ -111,6 +112,11 @@ public:
     // Takes back the codes without a mark, of which there is a bit for each. Throws before it has changed anything.
     void sweep(const uint64_t* marks) {
         auto is_kept = [&](uint32_t id) { return marks[id / 64] >> (id % 64) & 1 && !is_free(id); };
+        all_held_ = are_all(is_kept);
+        if (all_held_) {
+            kept_ += std::exchange(added_, 0);
+            return;
+        }
         uint64_t kept = 0, strings = 0, bytes = 0;
         uint32_t end = 0;
         for (uint32_t id = 0; id < high(); ++id) {
@@ -212,6 +218,15 @@ private:
         return id;
     }
 
+    // Whether all strings are kept, as where rows only come; their lengths need not be looked at then.
+    template <class Kept>
+    bool are_all(Kept is_kept) const {
+        for (uint32_t id = 0; id < high(); ++id) {
+            if (!is_free(id) && !is_kept(id)) return false;
+        }
+        return true;
+    }
+
     template <class Kept>
     void rebuild(Kept is_kept, uint64_t strings, uint64_t bytes, uint32_t end) {
         IdTable table;
@@ -299,6 +314,7 @@ private:
     Array<char> text_;
     uint32_t free_ = NIL;
     uint64_t kept_ = 0, added_ = 0;
+    bool all_held_ = false;
 };
 
 }  // namespace ivme

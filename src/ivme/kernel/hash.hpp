@@ -264,6 +264,7 @@ private:
 
     void rehash(unsigned bits) {
         Slots fresh = empty(bits);
+        fresh.slots.touch();
         each([&](uint32_t tag, uint32_t id) { fresh.place(pack(tag, id)); });
         now_ = std::move(fresh);
         old_ = Slots();

@@ -52,7 +52,7 @@ private:
         size_t first, end;
         NewStrings absent;
     };
-    static constexpr size_t PIECE = 2048;
+    static constexpr size_t PIECE = 1024;
 
     bool run_strings(Dictionary* dictionary, bool with_numbers, unsigned threads) {
         std::unique_lock lock(dictionary->mutex);

@@ -41,8 +41,11 @@ public:
     void run() {
         in_parallel(threads_, left_.size(), [&](size_t part) { find_equal(part); });
         number();
-        in_parallel(threads_, pieces_.size(), [&](size_t piece) { write(*pieces_[piece]); });
-        in_parallel(threads_, left_.size(), [&](size_t part) { insert(part); });
+        size_t parts = left_.size();
+        in_parallel(threads_, parts + pieces_.size(), [&](size_t task) {
+            if (task < parts) return insert(task);
+            write(*pieces_[task - parts]);
+        });
         for (const auto& left : left_) {
             for (const NewString* string : left) dictionary_.table_.place(string->tag, string->id);
         }
