@@ -400,8 +400,9 @@ class RowPath:
         """As long as these maps are empty, another trigger takes the place of the one of that number."""
     def set_log(self, end: LogEnd, table: str, name: str, /) -> bool:
         """Rows that are applied are written to a log, too, under the table's name in JSON; False if it cannot be."""
-    def set_balances(self, balances: list[Balance], /) -> None:
-        """From now on `apply` leaves rows to the batch path after which one of these does not hold."""
+    def set_balance(self, number: int, balance: Balance, /) -> None:
+        """The trigger of that number is of a view with heavy and light parts: from now on rows after which its balance
+        does not hold are left to the batch path."""
 
 class ViewChain:
     """The views between tables and what is shown: the kernel tells the change of each, and passes it on."""
@@ -435,9 +436,11 @@ class Balance:
     """Whether a view with heavy and light parts stays as it is: N within limits, no key that has to change sides."""
 
     rows: int
-    def __init__(self, kernel: Kernel, partitions: Sequence[int], measured: Sequence[int], /) -> None: ...
-    def set_limits(self, least: int, most: int, /) -> None:
-        """N is at least `least` and below `most`."""
+    def __init__(
+        self, kernel: Kernel, partitions: Sequence[int], maps: Sequence[int], heaps: Sequence[int], /
+    ) -> None: ...
+    def set_limits(self, least: int, most: int, often: int, /) -> None:
+        """N is at least `least` and below `most`; `often` is how often a value may come in a piece of a batch."""
 
 class EncodedRows:
     """A record batch as codes, of a table that has a path."""

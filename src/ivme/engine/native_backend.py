@@ -324,14 +324,13 @@ class NativeBackend:
         """The kernel's numbers of maps."""
         return [self._maps[name] for name in names]
 
-    def balance(self, partitions: Sequence[str], measured: Sequence[str]) -> Balance | None:
-        """What tells whether rows make these partitions move keys, or N leave its limits; None if N is not of maps."""
+    def balance(self, partitions: Sequence[str], measured: Sequence[str]) -> Balance:
+        """What tells whether rows make these partitions move keys, or N leave its limits."""
         from ivme import _kernel
 
-        if any(name in self._heaps for name in measured):
-            return None
-        numbers = [self._partitions[name] for name in partitions], [self._maps[name] for name in measured]
-        return _kernel.Balance(self.kernel, *numbers)
+        maps = [self._maps[name] for name in measured if name in self._maps]
+        heaps = [self._heaps[name] for name in measured if name in self._heaps]
+        return _kernel.Balance(self.kernel, [self._partitions[name] for name in partitions], maps, heaps)
 
     def size(self, name: str) -> int:
         return self.kernel.heap_size(self._heaps[name]) if name in self._heaps else self.kernel.size(self._maps[name])

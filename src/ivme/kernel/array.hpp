@@ -118,6 +118,11 @@ public:
         size_ = capacity_ = size;
     }
 
+    // Has the system bring all pages of a large block at once: most of it is about to be written.
+    void touch() noexcept {
+        if (bytes() >= PAGED) touch_pages(data_, bytes());
+    }
+
     // Gives up a buffer that one large batch left behind, so that it does not stay for good.
     void trim(size_t keep) noexcept {
         if (capacity_ > keep) release();

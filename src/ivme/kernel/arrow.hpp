@@ -17,6 +17,7 @@
 
 #include "column_loops.hpp"
 #include "dictionary.hpp"
+#include "parallel_entry.hpp"
 #include "utf8.hpp"
 
 extern "C" {
@@ -176,14 +177,19 @@ public:
         column_.dictionary->encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
         return true;
     }
-    // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`.
-    bool find(size_t first, size_t end, int64_t* codes, uint32_t* tags) const {
+    // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
+    // without a code are added to `absent`.
+    bool find(size_t first, size_t end, int64_t* codes, std::vector<NewString>& absent) const {
         if (!are_strings(first, end)) return false;
-        column_.dictionary->find_all(text_, at_, first, end, [&](size_t i) { return is_there(i); }, codes, tags);
+        const Dictionary& dictionary = *column_.dictionary;
+        std::vector<uint32_t> tags(end - first);
+        dictionary.find_all(text_, at_, first, end, [&](size_t i) { return is_there(i); }, codes, tags.data());
+        for (size_t i = first; i < end; ++i) {
+            if (!dictionary.is_absent(codes[i])) continue;
+            auto length = static_cast<uint32_t>(at_[i + 1] - at_[i]);
+            absent.push_back({text_ + at_[i], length, tags[i - first], static_cast<uint32_t>(i)});
+        }
         return true;
-    }
-    void enter(int64_t* codes, const uint32_t* tags) const {
-        column_.dictionary->enter_all(text_, at_, n_, codes, tags);
     }
 
 private:

@@ -101,7 +101,7 @@ public:
 
 private:
     // So many rows take longer than to wake a thread.
-    static constexpr size_t MANY_ROWS = 2000;
+    static constexpr size_t MANY_ROWS = 512;
 
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;

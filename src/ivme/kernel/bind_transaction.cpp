@@ -54,7 +54,7 @@ void bind_transaction(nb::module_& m) {
         .def("run", nb::overload_cast<nb::handle, int64_t>(&RowPath::run))
         .def("apply", &RowPath::apply)
         .def("apply_all", &RowPath::apply_all)
-        .def("set_balances", &RowPath::set_balances)
+        .def("set_balance", &RowPath::set_balance)
         .def("set_log", &RowPath::set_log)
         .def("set_chain", &RowPath::set_chain)
         .def("set_light", &RowPath::set_light);
@@ -91,7 +91,7 @@ void bind_transaction(nb::module_& m) {
                 auto& readers = nb::cast<RowPath&>(path);
                 readers.join(chain, relation, std::move(prepare));
                 chain.views.at(number).readers = &readers;
-                chain.is_split |= readers.has_balances();
+                chain.balances.insert(chain.balances.end(), readers.balances().begin(), readers.balances().end());
                 chain.held.append(path);
             },
             nb::arg("view"), nb::arg("path"), nb::arg("relation"), nb::arg("prepare").none())
@@ -131,7 +131,7 @@ void bind_transaction(nb::module_& m) {
         .def_ro("taken", &LogEnd::taken)
         .def_rw("wake", &LogEnd::wake, nb::arg("wake").none());
     nb::class_<Balance>(m, "Balance")
-        .def(nb::init<Kernel&, std::vector<size_t>, std::vector<size_t>>(), nb::keep_alive<1, 2>())
+        .def(nb::init<Kernel&, std::vector<size_t>, std::vector<size_t>, std::vector<size_t>>(), nb::keep_alive<1, 2>())
         .def("set_limits", &Balance::set_limits)
         .def_ro("rows", &Balance::rows);
     nb::class_<EncodedRows>(m, "EncodedRows")

@@ -32,6 +32,14 @@ public:
         return distance < end_ - least_ && mark_code(static_cast<uint64_t>(word));
     }
 
+    // Whether a word between these, which are included, may be a code.
+    bool may_mark(int64_t least, int64_t most) const {
+        return std::any_of(marks_.begin(), marks_.end(), [&](const Marks& each) {
+            int64_t base = each.dictionary->base();
+            return most >= base && least < base + static_cast<int64_t>(each.dictionary->high());
+        });
+    }
+
     void mark_all(const int64_t* words, size_t n) {
         for (size_t i = 0; i < n; ++i) mark(words[i]);
     }

@@ -32,9 +32,10 @@ public:
     int64_t base() const { return base_; }
     size_t bytes() const { return starts_.bytes() + text_.bytes() + table_.bytes(); }
 
-    // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more.
+    // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more, and half where
+    // that sweep found all of them held, as the next is likely to.
     uint64_t kept() const { return kept_; }
-    uint64_t added() const { return added_; }
+    uint64_t added() const { return all_held_ ? added_ / 2 : added_; }
     static uint64_t weight(size_t length) { return 1 + length / 64; }
 
     bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
@@ -77,29 +78,16 @@ public:
         for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
             for (size_t i = start; i < stop; ++i) {
-                tags[i] = tag(string(i));
-                table_.prefetch(tags[i]);
+                tags[i - first] = tag(string(i));
+                table_.prefetch(tags[i - first]);
             }
             for (size_t i = start; i < stop; ++i) {
-                uint32_t id = valid(i) ? look_up(string(i), tags[i]) : NIL;
+                uint32_t id = valid(i) ? look_up(string(i), tags[i - first]) : NIL;
                 codes[i] = !valid(i) ? NULL_CODE : id == NIL ? absent() : base_ + id;
             }
         }
     }
-    // The second gives codes to the others, in their order.
-    template <class Offsets>
-    void enter_all(const char* text, Offsets at, size_t n, int64_t* codes, const uint32_t* tags) {
-        for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
-            size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
-            for (size_t i = start; i < stop; ++i) {
-                if (codes[i] == absent()) table_.prefetch(tags[i]);
-            }
-            for (size_t i = start; i < stop; ++i) {
-                if (codes[i] != absent()) continue;
-                codes[i] = encode({text + at[i], static_cast<size_t>(at[i + 1] - at[i])}, tags[i]);
-            }
-        }
-    }
+    // The second, ParallelEntry, gives codes to the others.
 
     // Gives strings the codes from the base on; those that are not valid are codes that no string has. False if the
     // dictionary was not empty, or a string is there twice.
@@ -125,6 +113,11 @@ public:
     // Takes back the codes without a mark, of which there is a bit for each. Throws before it has changed anything.
     void sweep(const uint64_t* marks) {
         auto is_kept = [&](uint32_t id) { return marks[id / 64] >> (id % 64) & 1 && !is_free(id); };
+        all_held_ = are_all(is_kept);
+        if (all_held_) {
+            kept_ += std::exchange(added_, 0);
+            return;
+        }
         uint64_t kept = 0, strings = 0, bytes = 0;
         uint32_t end = 0;
         for (uint32_t id = 0; id < high(); ++id) {
@@ -178,9 +171,14 @@ public:
         return shared;
     }
 
+    // Whether a code that `find_all` wrote is that of a string without one.
+    bool is_absent(int64_t code) const { return code == absent(); }
+
     mutable std::shared_mutex mutex;
 
 private:
+    friend class ParallelEntry;
+
     // In place of where a string starts: the code has none, and the rest is the next code of that kind.
     static constexpr uint64_t FREE = uint64_t{1} << 63;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
@@ -202,6 +200,14 @@ private:
         size_t start = text_.size();
         text_.resize(start + head_bytes(text.size()) + text.size());
         write(text_.data() + start, text);
+        uint32_t id = take_id(start);
+        table_.insert(hashed, id);
+        added_ += weight(text.size());
+        return id;
+    }
+
+    // A code for the string that starts there, one that was taken back before a new one. There is room.
+    uint32_t take_id(uint64_t start) {
         uint32_t id = free_;
         if (id == NIL) {
             id = high();
@@ -210,9 +216,16 @@ private:
             free_ = static_cast<uint32_t>(starts_[id]);
             starts_[id] = start;
         }
-        table_.insert(hashed, id);
-        added_ += weight(text.size());
         return id;
+    }
+
+    // Whether all strings are kept, as where rows only come; their lengths need not be looked at then.
+    template <class Kept>
+    bool are_all(Kept is_kept) const {
+        for (uint32_t id = 0; id < high(); ++id) {
+            if (!is_free(id) && !is_kept(id)) return false;
+        }
+        return true;
     }
 
     template <class Kept>
@@ -297,6 +310,7 @@ private:
     Array<char> text_;
     uint32_t free_ = NIL;
     uint64_t kept_ = 0, added_ = 0;
+    bool all_held_ = false;
 };
 
 }  // namespace ivme

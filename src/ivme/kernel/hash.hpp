@@ -93,6 +93,14 @@ public:
         now_.place(pack(tag, id));
     }
 
+    // Several threads put ids into a table that has room for them, each those whose tags begin with its own bits:
+    // within the slots of these tags, or false, and then `place` does it afterwards. `count` counts them all.
+    bool place_within(uint32_t tag, uint32_t id, uint64_t part, unsigned bits) {
+        return now_.place_before(pack(tag, id), (part + 1) * (now_.slots.size() >> bits));
+    }
+    void place(uint32_t tag, uint32_t id) { now_.place(pack(tag, id)); }
+    void count(uint64_t ids) { size_ += ids; }
+
     void erase(uint32_t tag, uint32_t id) {
         uint64_t wanted = pack(tag, id);
         if (!now_.erase(tag, wanted)) old_.erase(tag, wanted);
@@ -208,6 +216,14 @@ private:
             slots[i] = 0;
         }
 
+        // False if no slot is free between the home and the end.
+        bool place_before(uint64_t carried, uint64_t end) {
+            uint64_t i = home(static_cast<uint32_t>(carried >> 32));
+            while (i < end && slots[i]) ++i;
+            if (i < end) place(carried);
+            return i < end;
+        }
+
         void place(uint64_t carried) {
             uint64_t i = home(static_cast<uint32_t>(carried >> 32));
             for (uint64_t distance = 0;; ++distance, i = (i + 1) & mask) {
@@ -249,6 +265,7 @@ private:
 
     void rehash(unsigned bits) {
         Slots fresh = empty(bits);
+        fresh.slots.touch();
         each([&](uint32_t tag, uint32_t id) { fresh.place(pack(tag, id)); });
         now_ = std::move(fresh);
         old_ = Slots();

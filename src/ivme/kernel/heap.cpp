@@ -326,8 +326,10 @@ void Heap::refuse(const char* check, const int64_t* const* columns, size_t row, 
 void Heap::mark_codes(CodeMarks& marks) {
     bool has_codes = false;
     for (const auto& column : columns_) {
+        if (!marks.may_mark(column.least(), column.most())) continue;
+        bool are_all = live_ == weights_.size();
         column.each([&](size_t id, int64_t code) {
-            if (weights_[id]) has_codes |= marks.mark(code);
+            if (are_all || weights_[id]) has_codes |= marks.mark(code);
         });
     }
     marked_size_ = has_codes ? live_ : 0;

@@ -76,7 +76,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     Delta& loaded = sum ? chunk_ : target;
     if (sum) {
         chunk_.shape(count_of(target.columns), target.layout);
-        consolidator_.begin(&target, input.n);
+        consolidator_.begin(&target, std::min<size_t>(input.n, 1 << 14));  // of many rows, fewer may be different
     }
     loaded.clear();
     std::vector<unsigned> all;
@@ -216,6 +216,7 @@ void Machine::add(const AddStep& step, const Delta& origin, Delta* presence, Und
     if (!origin.n) return;
     Map& map = *step.map;
     unsigned arity = map.arity();
+    map.make_room(origin.n);
     log.open(&map, origin.n);
     ++map.version;
     KeyColumns columns(origin);

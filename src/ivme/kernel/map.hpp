@@ -31,6 +31,7 @@ struct Projection {
 class Map {
 public:
     static constexpr unsigned MAX_ARITY = 64;
+    static constexpr size_t MANY_ROWS = 256;
 
     Map(unsigned arity, Layout layout, const Seed& seed)
         : arity_(arity), layout_(std::move(layout)), stride_(arity + layout_.words), seed_(seed) {
@@ -67,6 +68,13 @@ public:
     // Fetches what adding these rows will touch, in the table, the records and the indexes, one step for all at a
     // time, so that the misses of a block overlap.
     void warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const;
+
+    // Many rows are about to be added: the table of a map that has few entries grows once, not with each of them. Those
+    // that are there already need no room, so that others get a quarter more at most.
+    void make_room(size_t rows) {
+        if (rows <= MANY_ROWS) return;
+        table_.reserve(table_.size() + std::min<size_t>(rows, table_.size() < rows / 4 ? rows : table_.size() / 4));
+    }
 
     // Adds a payload and writes the old one, all zero if there was none. Throws before it has changed anything.
     void add(const int64_t* key, uint32_t tag, const int64_t* change, int64_t* old);

@@ -43,6 +43,13 @@ public:
     size_t size() const { return size_; }
     size_t bytes() const { return cells_.bytes(); }
     unsigned width() const { return width_; }
+    // No code but NULL is below or above these.
+    int64_t least() const { return width_ == 8 ? NULL_CODE : base_; }
+    int64_t most() const {
+        constexpr int64_t LARGEST = std::numeric_limits<int64_t>::max();
+        if (width_ == 8 || distance(base_, LARGEST) < null_of(width_)) return LARGEST;
+        return base_ + static_cast<int64_t>(null_of(width_));
+    }
 
     int64_t operator[](size_t row) const {
         return typed([&](const auto* cells) { return value(cells[row]); });

@@ -55,8 +55,19 @@ inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
     return fresh;
 }
 
+// Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
+// An older system does not know how, and does that.
+inline void touch_pages(void* block, size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+    madvise(block, bytes, MADV_POPULATE_WRITE);
+#else
+    (void)block, (void)bytes;
+#endif
+}
+
 #else
 
+inline void touch_pages(void*, size_t) {}
 inline void free_pages(void*, size_t) {}
 inline void* grow_pages(void*, size_t, size_t) { return nullptr; }
 

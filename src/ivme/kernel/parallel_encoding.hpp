@@ -19,7 +19,7 @@ public:
         : rows_(static_cast<size_t>(array.length)) {
         for (size_t c = 0; c < columns.size(); ++c) {
             if (shared[c]) continue;
-            jobs_.push_back({columns[c], *array.children[c], codes, {}});
+            jobs_.push_back({columns[c], *array.children[c], codes});
             codes += rows_;
         }
     }
@@ -32,7 +32,10 @@ public:
             bool is_known = std::find(dictionaries.begin(), dictionaries.end(), dictionary) != dictionaries.end();
             if (dictionary && !is_known) dictionaries.push_back(dictionary);
         }
-        if (dictionaries.empty()) return run_pieces(nullptr, true, threads);
+        if (dictionaries.empty()) {
+            std::vector<Piece> pieces = cut(nullptr, true);
+            return run_pieces(pieces, threads);
+        }
         return std::all_of(dictionaries.begin(), dictionaries.end(), [&](Dictionary* dictionary) {
             return run_strings(dictionary, dictionary == dictionaries[0], threads);
         });
@@ -43,41 +46,46 @@ private:
         const ArrowColumn& column;
         const ArrowArray& array;
         int64_t* codes;
-        Array<uint32_t> tags;
     };
     struct Piece {
         Job* job;
         size_t first, end;
+        NewStrings absent;
     };
-    static constexpr size_t PIECE = 2048;
+    static constexpr size_t PIECE = 1024;
 
     bool run_strings(Dictionary* dictionary, bool with_numbers, unsigned threads) {
         std::unique_lock lock(dictionary->mutex);
-        if (!run_pieces(dictionary, with_numbers, threads)) return false;
-        for (Job& job : jobs_) {
-            if (job.column.dictionary == dictionary)
-                ArrowStrings(job.column, job.array).enter(job.codes, job.tags.data());
+        std::vector<Piece> pieces = cut(dictionary, with_numbers);
+        if (!run_pieces(pieces, threads)) return false;
+        std::vector<NewStrings*> absent;
+        for (Piece& piece : pieces) {
+            if (!piece.absent.strings.empty()) absent.push_back(&piece.absent);
         }
+        if (!absent.empty()) ParallelEntry(*dictionary, std::move(absent), threads).run();
         return true;
     }
 
     // The columns of a dictionary, in pieces, and those that have none.
-    bool run_pieces(const Dictionary* dictionary, bool with_numbers, unsigned threads) {
+    std::vector<Piece> cut(const Dictionary* dictionary, bool with_numbers) {
         std::vector<Piece> pieces;
         for (Job& job : jobs_) {
             bool is_string = job.column.dictionary;
             if (is_string ? job.column.dictionary != dictionary : !with_numbers) continue;
-            if (is_string) job.tags.resize(rows_);
             size_t step = is_string ? PIECE : rows_;
             for (size_t first = 0; first < rows_; first += step) {
-                pieces.push_back({&job, first, std::min(rows_, first + step)});
+                pieces.push_back({&job, first, std::min(rows_, first + step), {job.codes, {}}});
             }
         }
+        return pieces;
+    }
+
+    static bool run_pieces(std::vector<Piece>& pieces, unsigned threads) {
         std::atomic<bool> certain = true;
         in_parallel(threads, pieces.size(), [&](size_t number) {
-            auto& [job, first, end] = pieces[number];
+            auto& [job, first, end, absent] = pieces[number];
             bool found = job->column.dictionary
-                             ? ArrowStrings(job->column, job->array).find(first, end, job->codes, job->tags.data())
+                             ? ArrowStrings(job->column, job->array).find(first, end, job->codes, absent.strings)
                              : encode_column(job->column, job->array, job->codes);
             if (!found) certain = false;
         });

@@ -131,7 +131,7 @@ private:
             if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
             Entry entry = entries_[PyLong_AsSize_t(number)];
             rows.push_back({entry.kept, entry.path, weight, {}});
-            if (entry.path->has_balances() || entry.path->is_logged()) return false;
+            if (entry.path->is_logged()) return false;
             if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
             counted += entry.counts;
         }
@@ -155,7 +155,10 @@ private:
             });
         });
         if (done && chain) chain->commit();
-        for (EncodedRow& row : rows) row.path->trim();
+        for (EncodedRow& row : rows) {
+            if (done) row.path->passed(1);
+            row.path->trim();
+        }
         return done;
     }
 
@@ -222,9 +225,7 @@ private:
             auto& rows = nb::cast<EncodedRows&>(object);
             if (rows.generation != generation_) return false;
             const Entry& entry = entries_[rows.entry];
-            ViewChain* chain = entry.path->chain();
-            if ((weight < 0 && !entry.deletes) || entry.path->has_balances()) return false;
-            if (chain && chain->is_split && rows.n > most_rows) return false;
+            if ((weight < 0 && !entry.deletes) || !entry.path->is_worth_trying()) return false;
             parts.push_back({entry.path, entry.kept, &rows, weight, {}});
         }
         for (size_t i = 0; i < parts.size(); ++i) {
@@ -254,6 +255,7 @@ private:
                 std::vector<Job> jobs;
                 for (Part& part : parts) part.path->add_jobs(*part.rows, part.weights.data(), jobs);
                 kernel.run_jobs(jobs);
+                for (Part& part : parts) part.path->run_parts(*part.rows, part.weights.data());
                 for (Part& part : parts) part.path->collect(*part.rows, part.weights.data());
                 if (chain) chain->propagate(false);
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
@@ -261,7 +263,10 @@ private:
             });
         });
         if (done && chain) chain->commit();
-        for (Part& part : parts) part.path->trim();
+        for (Part& part : parts) {
+            if (done) part.path->passed(part.rows->n);
+            part.path->trim();
+        }
         if (chain) chain->trim();
         return done;
     }

@@ -1,9 +1,9 @@
 // Rows in one call: encoded, computed and taken through all triggers, where nothing but the kernel has to know of them.
 #pragma once
 
-#include "arrow_columns.hpp"
 #include "balance.hpp"
 #include "bound_expressions.hpp"
+#include "encoded_rows.hpp"
 #include "log_end.hpp"
 #include "row_encoder.hpp"
 #include "row_json.hpp"
@@ -12,47 +12,12 @@
 
 namespace ivme {
 
-// A record batch as codes: some in Arrow's memory, which is kept for that, the others one behind the other. `outputs`
-// are those of expressions, once they are computed.
-struct EncodedRows {
-    EncodedRows() = default;
-    EncodedRows(const EncodedRows&) = delete;
-    EncodedRows& operator=(const EncodedRows&) = delete;
-    ~EncodedRows() { SpareCodes::shared().give(std::move(codes)); }
-
-    // As columns for Python; the rows are spent then.
-    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array); }
-    // The same for one who looks at them now; `self` are the rows.
-    nb::list views(const nb::object& self) const {
-        nb::list found;
-        for (const int64_t* column : places()) {
-            found.append(nb::cast(nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>(column, {n}, self)));
-        }
-        return found;
-    }
-    // Where each column lies, with those of expressions behind.
-    std::vector<const int64_t*> places() const {
-        std::vector<const int64_t*> found;
-        const int64_t* next = codes.data();
-        for (const int64_t* numbers : shared) {
-            found.push_back(numbers ? numbers : next);
-            if (!numbers) next += n;
-        }
-        for (size_t at = 0; at < outputs.size(); at += n) found.push_back(outputs.data() + at);
-        return found;
-    }
-
-    size_t n = 0, entry = 0, generation = 0;
-    std::vector<const int64_t*> shared;
-    Array<int64_t> codes, outputs;
-    nb::object array;
-};
-
 struct RowRun {
     size_t trigger;
     std::vector<unsigned> places;
     std::vector<size_t> empty;  // while these maps are, `light` does the same in fewer steps
     std::shared_ptr<const RowRun> light;
+    Balance* balance = nullptr;  // of a view with heavy and light parts, which takes many rows in pieces
 };
 
 // The way of one row of a table: its codes, the expressions over them, and the triggers that it goes through, each with
@@ -69,7 +34,7 @@ public:
             for (unsigned place : places) {
                 if (place >= width()) throw std::invalid_argument("a row lacks codes");
             }
-            runs_.push_back({trigger, std::move(places), {}, nullptr});
+            runs_.push_back({trigger, std::move(places), {}, nullptr, nullptr});
         }
     }
 
@@ -80,7 +45,7 @@ public:
         }
         RowRun& run = runs_.at(number);
         run.empty = std::move(empty);
-        run.light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), {}, nullptr});
+        run.light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), {}, nullptr, nullptr});
     }
 
     size_t width() const { return encoder_.arity() + (expressions_ ? expressions_->outputs() : 0); }
@@ -95,7 +60,7 @@ public:
     void run(nb::handle codes, int64_t weight) {
         Words words;
         read(codes, words);
-        run_columns(words.data(), 1, &weight, [] {});
+        run_columns(words.data(), 1, &weight, false, [] {});
     }
 
     // A row as a transaction of its own; false if the batch path has to take it, which knows why.
@@ -116,12 +81,12 @@ public:
         return nb::len(rows) == n && try_run(columns.data(), n, Words(n, weight).data());
     }
 
-    // From now on rows after which one of these does not hold are left to the batch path.
-    void set_balances(const nb::list& balances) {
-        for (nb::handle balance : balances) {
-            balances_.push_back(&nb::cast<Balance&>(balance));
-            held_.append(balance);
-        }
+    // The trigger of that number is of a view with heavy and light parts: from now on rows after which its balance does
+    // not hold are left to the batch path.
+    void set_balance(size_t number, const nb::object& balance) {
+        runs_.at(number).balance = &nb::cast<Balance&>(balance);
+        balances_.push_back(runs_[number].balance);
+        held_.append(balance);
     }
     // From now on a chain takes what views emit further; here it is the relation of that number.
     void set_chain(const nb::object& chain, size_t relation) {
@@ -137,24 +102,29 @@ public:
     ViewChain* chain() const { return chain_; }
     // Rows of a view, for those that are built on it.
     void take(const ChangedRows& rows, bool has_gil) override {
-        Array<int64_t> outputs;
-        std::vector<const int64_t*> columns = rows.places();
-        chain_->compute({expressions_, prepare_.ptr()}, columns, rows.n(), outputs, has_gil);
-        for (size_t at = 0; at < outputs.size(); at += rows.n()) columns.push_back(outputs.data() + at);
-        run_places(columns, rows.n(), rows.weights.data(), has_gil);
+        rows.place(places_);
+        chain_->compute({expressions_, prepare_.ptr()}, places_, rows.n(), outputs_, has_gil);
+        for (size_t at = 0; at < outputs_.size(); at += rows.n()) places_.push_back(outputs_.data() + at);
+        run_places(places_, rows.n(), rows.weights.data(), true);
+        feed_chain(places_, rows.n(), rows.weights.data(), has_gil);
         for (Balance* balance : balances_) chain_->pass(balance, rows.n());
     }
     // Tells the chain what encoded rows brought about, once the triggers have run.
     void collect(const EncodedRows& rows, const int64_t* weights) const {
         if (!chain_) return;
-        for (const RowRun& run : runs_) chain_->collect(run.trigger, kernel_.trigger(run.trigger));
-        std::vector<const int64_t*> columns = rows.places();
-        columns.resize(encoder_.arity());
-        chain_->feed(relation_, columns, rows.n, weights, false);
+        for (const RowRun& run : runs_) {
+            if (!run.balance) chain_->collect(run.trigger, kernel_.trigger(run.trigger));
+        }
+        feed_chain(rows.places(), rows.n, weights, false);
     }
 
-    // Whether a view that rows may unbalance reads them.
-    bool has_balances() const { return !balances_.empty(); }
+    // Whether views that many rows may unbalance are likely to stay as they are.
+    bool is_worth_trying() const { return are_worth_trying(balances_) && (!chain_ || chain_->is_worth_trying()); }
+    const std::vector<Balance*>& balances() const { return balances_; }
+    // Rows came or went, and all is balanced.
+    void passed(size_t n) const {
+        for (Balance* balance : balances_) balance->passed(n);
+    }
 
     // From now on rows are written to a log, too, under the table's name in JSON; false if it cannot be, as a column is
     // of a kind that only Python writes.
@@ -200,10 +170,11 @@ public:
                (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
     }
 
-    // The triggers that encoded rows go through.
+    // The triggers that encoded rows go through, but for those of views with heavy and light parts.
     void add_jobs(const EncodedRows& rows, const int64_t* weights, std::vector<Job>& jobs) const {
         std::vector<const int64_t*> columns = rows.places();
         for (const RowRun& run : runs_) {
+            if (run.balance) continue;
             Trigger& trigger = kernel_.trigger(run.trigger);
             Input input{rows.n, {}, weights};
             for (unsigned place : run.places) input.columns.push_back(columns[place]);
@@ -211,17 +182,21 @@ public:
             check_width(trigger, jobs.back().inputs);
         }
     }
-    // The same for codes of a row that `encode_row` gave. The GIL stays.
-    void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight); }
+    // And these, behind all others.
+    void run_parts(const EncodedRows& rows, const int64_t* weights) {
+        if (!balances_.empty()) run_parts(rows.places(), rows.n, weights);
+    }
+    // All triggers for codes of a row that `encode_row` gave. The GIL stays.
+    void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight, true); }
     bool encode_row(nb::handle row, std::vector<int64_t>& words) { return encoded(row, words); }
     void trim() override {
+        outputs_.trim(size_t{1} << 12);
         for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
     }
     Kernel& kernel() { return kernel_; }
 
 private:
     using Words = std::vector<int64_t>;
-    struct Unbalanced : std::exception {};
     static constexpr uint64_t few_operations = 4096;
 
     bool encoded(nb::handle row, Words& words) {
@@ -261,24 +236,19 @@ private:
         if (log_ && !log_->is_ready()) return false;
         if (log_) write_record(columns, n, weights);
         try {
-            run_columns(columns, n, weights, [&] {
-                for (const Balance* balance : balances_) {
-                    if (!balance->holds()) throw Unbalanced();
-                }
+            run_columns(columns, n, weights, true, [&] {
                 if (log_) log_->append(record_, &table_, 1);
             });
         } catch (const Overflow&) {
             return false;
         } catch (const LogFailed&) {
             return false;
-        } catch (const Unbalanced&) {
-            return false;
         } catch (const Declined&) {
             return false;
         } catch (const BrokenCheck&) {
             return false;
         }
-        for (Balance* balance : balances_) balance->rows += n;
+        passed(n);
         if (log_) log_->committed();
         return true;
     }
@@ -298,15 +268,15 @@ private:
     }
 
     // The columns lie one behind the other. The GIL stays, as the work is below a switch. If `check` throws, nothing
-    // has changed.
+    // has changed, and neither has it if views are to be `balanced` at the end and are not.
     template <class Check>
-    void run_columns(const int64_t* columns, size_t n, const int64_t* weights, Check check) {
+    void run_columns(const int64_t* columns, size_t n, const int64_t* weights, bool balanced, Check check) {
         auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
         uint64_t before = kernel_.machine.operations;
         if (chain_) chain_->begin();
         kernel_.undoably([&] {
-            run_within(columns, n, weights);
+            run_within(columns, n, weights, balanced);
             if (chain_) chain_->propagate(true);
             kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
             check();
@@ -317,25 +287,60 @@ private:
         if (chain_) chain_->trim();
     }
 
-    void run_within(const int64_t* columns, size_t n, const int64_t* weights) {
+    void run_within(const int64_t* columns, size_t n, const int64_t* weights, bool balanced) {
         places_.clear();
         for (size_t i = 0; i < width(); ++i) places_.push_back(columns + i * n);
-        run_places(places_, n, weights, true);
+        run_places(places_, n, weights, balanced);
+        if (chain_) feed_chain(places_, n, weights, true);
     }
 
-    void run_places(const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights, bool has_gil) {
-        inputs_[0].n = n;
-        inputs_[0].weights = weights;
-        for (const RowRun& each : runs_) {
-            const RowRun& run = *chosen(&each);
-            Trigger& trigger = kernel_.trigger(run.trigger);
-            pick(run, trigger, columns);
-            kernel_.machine.run(trigger, inputs_, kernel_.log());
-            if (chain_) chain_->collect(run.trigger, trigger);
+    void run_places(const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights, bool balanced) {
+        for (const RowRun& run : runs_) {
+            if (run.balance && balanced) continue;
+            const RowRun& taken = *chosen(&run);
+            pick(taken, columns, n, weights);
+            run_picked(taken);
         }
-        if (!chain_) return;
-        auto own = static_cast<std::ptrdiff_t>(encoder_.arity());
-        chain_->feed(relation_, {columns.begin(), columns.begin() + own}, n, weights, has_gil);
+        if (balanced) run_parts(columns, n, weights);
+    }
+    // Views with heavy and light parts come behind all others, which N may be the size of.
+    void run_parts(const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights) {
+        for (const RowRun& run : runs_) {
+            if (run.balance) run_in_pieces(run, columns, n, weights);
+        }
+    }
+
+    // The unions over the relation take its rows.
+    void feed_chain(const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights, bool has_gil) const {
+        chain_->feed(relation_, columns, encoder_.arity(), n, weights, has_gil);
+    }
+
+    // Pieces are of rows that differ. A view that is to be rebalanced after one of them is left to Python.
+    void run_in_pieces(const RowRun& run, const std::vector<const int64_t*>& columns, size_t n,
+                       const int64_t* weights) {
+        const RowRun& taken = *chosen(&run);
+        pick(taken, columns, n, weights);
+        Balance& balance = *run.balance;
+        size_t wish = n, begin = 0, end = balance.end_of_piece(inputs_[0].columns, 0, n, wish);
+        Delta netted;
+        if (end < n) {
+            netted.shape(count_of(inputs_[0].columns), Layout());
+            kernel_.machine.net(inputs_[0].columns, weights, n, netted);
+            for (size_t c = 0; c < netted.columns.size(); ++c) inputs_[0].columns[c] = netted.columns[c].data();
+            weights = netted.payloads.data();
+            n = netted.n;
+        }
+        std::vector<const int64_t*> all = inputs_[0].columns;
+        for (wish = n; begin < n; begin = end) {
+            end = balance.end_of_piece(all, begin, n, wish);
+            for (size_t c = 0; c < all.size(); ++c) inputs_[0].columns[c] = all[c] + begin;
+            inputs_[0].n = end - begin;
+            inputs_[0].weights = weights + begin;
+            run_picked(taken);
+            if (balance.holds()) continue;
+            balance.failed();
+            throw Declined();
+        }
     }
 
     // The run itself, or the one without heavy parts while these are empty.
@@ -347,11 +352,18 @@ private:
         return run->light.get();
     }
 
-    void pick(const RowRun& run, const Trigger& trigger, const std::vector<const int64_t*>& given) {
+    void pick(const RowRun& run, const std::vector<const int64_t*>& given, size_t n, const int64_t* weights) {
         auto& columns = inputs_[0].columns;
         columns.clear();
         for (unsigned place : run.places) columns.push_back(given[place]);
-        check_width(trigger, inputs_);
+        inputs_[0].n = n;
+        inputs_[0].weights = weights;
+        check_width(kernel_.trigger(run.trigger), inputs_);
+    }
+    void run_picked(const RowRun& run) {
+        Trigger& trigger = kernel_.trigger(run.trigger);
+        kernel_.machine.run(trigger, inputs_, kernel_.log());
+        if (chain_) chain_->collect(run.trigger, trigger);
     }
 
     static void check_width(const Trigger& trigger, const std::vector<Input>& inputs) {
@@ -377,6 +389,7 @@ private:
     nb::object chain_kept_;
     size_t relation_ = 0;
     std::vector<const int64_t*> places_;
+    Array<int64_t> outputs_;
     std::vector<Input> inputs_{1};
 };
 

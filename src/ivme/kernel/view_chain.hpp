@@ -37,8 +37,12 @@ struct ChangedRows {
     }
     std::vector<const int64_t*> places() const {
         std::vector<const int64_t*> found;
-        for (const auto& column : columns) found.push_back(column.data());
+        place(found);
         return found;
+    }
+    void place(std::vector<const int64_t*>& found) const {
+        found.clear();
+        for (const auto& column : columns) found.push_back(column.data());
     }
 };
 
@@ -133,23 +137,23 @@ public:
         }
     }
 
-    // The unions over a relation take its rows.
-    void feed(size_t relation, const std::vector<const int64_t*>& columns, size_t n, const int64_t* weights,
-              bool has_gil) {
+    // The unions over a relation take its rows, of which the first `width` columns are its own.
+    void feed(size_t relation, const std::vector<const int64_t*>& columns, size_t width, size_t n,
+              const int64_t* weights, bool has_gil) {
         auto found = branches.find(relation);
         if (found == branches.end()) return;
         for (const ChainBranch& branch : found->second) {
-            std::vector<const int64_t*> all = columns;
-            Array<int64_t> outputs;
-            compute(branch.expressions, columns, n, outputs, has_gil);
-            for (size_t at = 0; at < outputs.size(); at += n) all.push_back(outputs.data() + at);
-            take(branch, all, n, weights);
+            all_.assign(columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(width));
+            compute(branch.expressions, all_, n, outputs_, has_gil);
+            for (size_t at = 0; at < outputs_.size(); at += n) all_.push_back(outputs_.data() + at);
+            take(branch, all_, n, weights);
         }
     }
 
     // The outputs of expressions, one behind the other.
     void compute(const ChainExpressions& expressions, const std::vector<const int64_t*>& columns, size_t n,
                  Array<int64_t>& outputs, bool has_gil) {
+        outputs.clear();
         if (!expressions.program) return;
         bool is_done = has_gil ? compute_rows(*expressions.program, columns, n, outputs)
                                : expressions.program->compute(columns, n, outputs);
@@ -189,9 +193,6 @@ public:
             check_numbers(view, changed);
             if (changed.n() && view.readers) view.readers->take(changed, has_gil);
         }
-        for (const auto& [balance, rows] : passed_) {
-            if (!balance->holds()) throw Declined();
-        }
     }
 
     // Rows with aggregates are kept as they are now.
@@ -199,27 +200,30 @@ public:
         for (ChainView& view : views) {
             if (view.is_changed) view.kept->put(view.now);
         }
-        for (const auto& [balance, rows] : passed_) balance->rows += rows;
+        for (const auto& [balance, rows] : passed_) balance->passed(rows);
     }
 
     void trim() {
+        outputs_.trim(size_t{1} << 12);
         for (const ChainView& view : views) {
             if (view.readers) view.readers->trim();
         }
     }
 
-    bool is_split = false;  // whether a view in it has heavy and light parts: then few rows at a time
-    nb::list held;          // what must last as long as it does
+    bool is_worth_trying() const { return are_worth_trying(balances); }
+
+    std::vector<Balance*> balances;  // of views in it that have heavy and light parts
+    nb::list held;                   // what must last as long as it does
 
 private:
-    static bool compute_rows(Expressions& program, const std::vector<const int64_t*>& columns, size_t n,
-                             Array<int64_t>& outputs) {
+    bool compute_rows(Expressions& program, const std::vector<const int64_t*>& columns, size_t n,
+                      Array<int64_t>& outputs) {
         outputs.resize(program.outputs() * n);
-        std::vector<int64_t> words(columns.size() + program.outputs());
+        words_.resize(columns.size() + program.outputs());
         for (size_t row = 0; row < n; ++row) {
-            for (size_t c = 0; c < columns.size(); ++c) words[c] = columns[c][row];
-            if (!program.complete(words.data(), columns.size())) return false;
-            for (size_t i = 0; i < program.outputs(); ++i) outputs[i * n + row] = words[columns.size() + i];
+            for (size_t c = 0; c < columns.size(); ++c) words_[c] = columns[c][row];
+            if (!program.complete(words_.data(), columns.size())) return false;
+            for (size_t i = 0; i < program.outputs(); ++i) outputs[i * n + row] = words_[columns.size() + i];
         }
         return true;
     }
@@ -319,7 +323,8 @@ private:
                             : std::max(value.place + value.words, value.present + 1) <= reader.layout.words;
             if (!fits) throw std::logic_error("a view has no such sums");
         }
-        finished_.assign(view.values.size(), {});
+        finished_.resize(view.values.size());
+        for (auto& column : finished_) column.clear();
         for (size_t row = 0; row < block.n; ++row) {
             const int64_t* payload = block.payloads.data() + row * reader.layout.words;
             for (size_t i = 0; i < view.values.size(); ++i) {
@@ -370,7 +375,7 @@ private:
             for (size_t i = 0; i < view.nothing.size(); ++i) view.codes[i].assign(1, view.nothing[i]);
             now.rows[0] = 0;
         }
-        now.keys = view.emitted.places();
+        view.emitted.place(now.keys);
         now.values.clear();
         for (const auto& column : view.codes) now.values.push_back(column.data());
     }
@@ -384,6 +389,9 @@ private:
 
     Kernel& kernel_;
     std::vector<std::vector<int64_t>> finished_;
+    std::vector<const int64_t*> all_;
+    std::vector<int64_t> words_;
+    Array<int64_t> outputs_;
     std::vector<std::pair<Balance*, size_t>> passed_;
     PyObject* lacking_ = nullptr;  // what fills in for the expressions that turned back
     ChangedRows lacked_;           // and over which rows they did

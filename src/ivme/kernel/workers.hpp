@@ -28,7 +28,7 @@ private:
     struct Call {
         const Body* body;
         unsigned next, end;
-        unsigned inside = 0;
+        std::atomic<unsigned> inside = 0;
     };
 
     Workers() = default;
@@ -39,6 +39,7 @@ private:
     std::mutex mutex_;
     std::condition_variable called_, left_;
     std::deque<Call*> calls_;
+    std::atomic<size_t> waiting_ = 0;  // calls that others may join
     unsigned started_ = 0;
 };
 

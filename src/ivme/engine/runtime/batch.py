@@ -52,7 +52,7 @@ class Batch:
         self._clipped: set[str] = set()
         self._over = False
         self._few: list[RowChange] | None = [] if progress is None else None
-        self._encoded = EncodedBatches(runtime.catalog)
+        self._encoded = EncodedBatches(runtime)
         self._sweeps = runtime.domains.sweeps
 
     def __enter__(self) -> Self:
@@ -144,7 +144,7 @@ class Batch:
 
     def _forget(self) -> None:
         self._parts, self._few = {}, None
-        self._encoded = EncodedBatches(self._runtime.catalog)
+        self._encoded = EncodedBatches(self._runtime)
 
     def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Inserts rows; an iterator or a reader of record batches is read in pieces.
@@ -297,7 +297,7 @@ class Batch:
 
     def _take_batch_path(self) -> None:
         """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
-        encoded, self._encoded = self._encoded, EncodedBatches(self._runtime.catalog)
+        encoded, self._encoded = self._encoded, EncodedBatches(self._runtime)
         for name, rows in encoded.row_batches():
             self._add(self._table(name), rows)
         if not self._few:

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 USES_BETWEEN = 4096
 """So many rows are written, and requests answered, before anybody looks whether plans suit what views are used for."""
 
+MOST_USES = 1024
+"""A batch counts for so many at most: to look at plans takes as long as to write some hundred rows."""
+
 
 class Catalog:
     """What there is in a database. Its callers hold `lock`."""
@@ -147,7 +150,7 @@ class Catalog:
 
     def note_uses(self, number: int) -> None:
         """Rows were written, or requests answered: now and then somebody looks whether plans suit that."""
-        self.uses_left -= number
+        self.uses_left -= min(number, MOST_USES)
         if self.uses_left <= 0:
             self.uses_left = USES_BETWEEN
             self.look_at_plans()
@@ -182,9 +185,12 @@ class Catalog:
         """Whether only the kernel's triggers have to know when a table changes: see `try_apply_plain`."""
         found = self._plain.get(relation)
         if found is None:
-            found = not self.rebalanced(relation) and all(map(self._is_quiet, self.readers(relation)))
-            self._plain[relation] = found
+            found = self._plain[relation] = not self.rebalanced(relation) and self.is_quiet(relation)
         return found
+
+    def is_quiet(self, relation: str) -> bool:
+        """Whether nothing but the kernel's maps, and the parts of views, has to be looked at when a table changes."""
+        return all(map(self._is_quiet, self.readers(relation)))
 
     def _is_quiet(self, view: str) -> bool:
         """Whether nothing but the kernel's maps has to be looked at when a view changes."""

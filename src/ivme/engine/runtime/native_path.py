@@ -64,17 +64,18 @@ def native_path(backend: NativeBackend, catalog: Catalog, name: str) -> NativePa
 
 def set_parts(backend: NativeBackend, catalog: Catalog, name: str, way: NativePath) -> bool:
     """Tells a path of the heavy and light parts of views; False if each row has to come to Python for one of them."""
-    balances = []
+    all_known = True
     for group in catalog.rebalanced(name):
+        number = way.triggers.index(group.trigger(name))
         light = group.light_trigger(name)
         if light is not None and all(column in way.places for column in light.feed.columns):
             picked = [way.places[column] for column in light.feed.columns]
-            number = way.triggers.index(group.trigger(name))
             way.path.set_light(number, backend.number(light.name), picked, backend.map_numbers(light.empty))
-        balances.append(None if group.rebalancer is None else group.rebalancer.native())
-    known = [balance for balance in balances if balance is not None]
-    way.path.set_balances(known)
-    return len(known) == len(balances)
+        balance = None if group.rebalancer is None else group.rebalancer.native()
+        if balance is not None:
+            way.path.set_balance(number, balance)
+        all_known = all_known and balance is not None
+    return all_known
 
 
 def feed_places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

@@ -30,7 +30,7 @@ LIGHT_UNTIL, HEAVY_FROM = Fraction(3, 2), Fraction(1, 2)
 """A light key stays light below the first multiple of M^ε, a heavy one heavy from the second on."""
 
 SMALLEST_PIECE = 64
-"""A batch is not cut smaller than this: a constant."""
+"""A batch is not cut smaller than this: a constant. The kernel cuts record batches alike (`Balance::end_of_piece`)."""
 
 Retune = Callable[[int], Fraction]
 """Given N, the ε to go on with."""
@@ -106,7 +106,7 @@ class Rebalancer:
         """Cuts a batch: at a quarter of M, and in halves while some value comes more often than M^ε."""
         begin, wish = 0, rows
         while begin < rows:
-            often = max(SMALLEST_PIECE, min(self._thresholds))
+            often = self._often
             size = min(rows - begin, max(often, min(wish, self.balance.base // 4)))
             while size > often and not _are_rarer(columns, slice(begin, begin + size), often):
                 wish = size = max(often, size // 2)
@@ -183,7 +183,12 @@ class Rebalancer:
             upper = least_degree(LIGHT_UNTIL, self.balance.base, epsilon)
             self._backend.set_bounds(partition.name, lower, upper)
         if self._native is not None:
-            self._native.set_limits(self.balance.base // 4, self.balance.base)
+            self._native.set_limits(self.balance.base // 4, self.balance.base, self._often)
+
+    @property
+    def _often(self) -> int:
+        """How often a value may come in a piece."""
+        return max(SMALLEST_PIECE, min(self._thresholds))
 
     @property
     def _taken(self) -> int:

@@ -12,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from ivme.engine.ingest.row_batch import RowBatch
-from ivme.engine.runtime.catalog import Catalog
 
 if TYPE_CHECKING:
     from ivme._kernel import EncodedRows
+    from ivme.engine.runtime.runtime import Runtime
+
+MANY_ROWS = 1000
+"""For so many rows it pays to find their way through the kernel before the first of them; for fewer, behind them."""
 
 
 class EncodedPart(NamedTuple):
@@ -30,13 +33,14 @@ class EncodedPart(NamedTuple):
 class EncodedBatches:
     """The record batches of a batch that the kernel may take, each of another table."""
 
-    def __init__(self, catalog: Catalog, parts: list[EncodedPart] | None = None) -> None:
-        self._catalog = catalog
-        self._sweeps = catalog.domains.sweeps
+    def __init__(self, runtime: Runtime, parts: list[EncodedPart] | None = None) -> None:
+        self._runtime = runtime
+        self._catalog = runtime.catalog
+        self._sweeps = runtime.domains.sweeps
         self.parts: list[EncodedPart] = [] if parts is None else parts
 
     def copy(self) -> EncodedBatches:
-        copied = EncodedBatches(self._catalog, list(self.parts))
+        copied = EncodedBatches(self._runtime, list(self.parts))
         copied._sweeps = self._sweeps
         return copied
 
@@ -49,6 +53,7 @@ class EncodedBatches:
         if len(batches) != 1:
             return False
         (data,) = batches
+        self._open_path(name, data.num_rows)
         try:
             data.validate()
         except pa.ArrowInvalid:
@@ -58,6 +63,13 @@ class EncodedBatches:
             return False
         self.parts.append(EncodedPart(name, rows, data, weight))
         return True
+
+    def _open_path(self, name: str, rows: int) -> None:
+        """Many rows that are the first of a table are taken as all others are."""
+        if rows >= MANY_ROWS and type(name) is str and name not in self._catalog.single_rows:
+            with self._catalog.lock:
+                if name in self._catalog.tables:
+                    self._runtime.single_row_path(name)
 
     def try_apply(self) -> bool:
         """Applies them, all or none, as durably as was requested; False if the batch path has to.

@@ -201,7 +201,7 @@ def open_gate(catalog: Catalog, relation: str, path: SingleRowPath) -> None:
     """Lets the kernel take rows and record batches of a table without Python, if it may."""
     gate, state = catalog.row_gate, catalog.tables.get(relation)
     if gate is not None and state is not None and path.native is not None and catalog.memory_limit is None:
-        if path.prepare_arrow is not None and catalog.is_plain(relation):
+        if path.prepare_arrow is not None and catalog.is_quiet(relation):
             path.prepare_arrow()
         gate.set_path(relation, path.native, not state.table.append_only, True)
 

@@ -1,0 +1,44 @@
+// A record batch as the codes of its columns, between being encoded and being applied.
+#pragma once
+
+#include "arrow_columns.hpp"
+
+namespace ivme {
+
+// A record batch as codes: some in Arrow's memory, which is kept for that, the others one behind the other. `outputs`
+// are those of expressions, once they are computed.
+struct EncodedRows {
+    EncodedRows() = default;
+    EncodedRows(const EncodedRows&) = delete;
+    EncodedRows& operator=(const EncodedRows&) = delete;
+    ~EncodedRows() { SpareCodes::shared().give(std::move(codes)); }
+
+    // As columns for Python; the rows are spent then.
+    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array); }
+    // The same for one who looks at them now; `self` are the rows.
+    nb::list views(const nb::object& self) const {
+        nb::list found;
+        for (const int64_t* column : places()) {
+            found.append(nb::cast(nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>(column, {n}, self)));
+        }
+        return found;
+    }
+    // Where each column lies, with those of expressions behind.
+    std::vector<const int64_t*> places() const {
+        std::vector<const int64_t*> found;
+        const int64_t* next = codes.data();
+        for (const int64_t* numbers : shared) {
+            found.push_back(numbers ? numbers : next);
+            if (!numbers) next += n;
+        }
+        for (size_t at = 0; at < outputs.size(); at += n) found.push_back(outputs.data() + at);
+        return found;
+    }
+
+    size_t n = 0, entry = 0, generation = 0;
+    std::vector<const int64_t*> shared;
+    Array<int64_t> codes, outputs;
+    nb::object array;
+};
+
+}  // namespace ivme
