@@ -112,8 +112,9 @@ def _no_rows() -> Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]:
     """The statistics of tables without rows."""
 
     def degrees(catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
-        atoms = with_failing_rows(sharding(catalog.view(view), catalog.tables).query)
-        return [[local_degrees(atom, _empty(catalog.table(atom.relation))) for atom in atoms]]
+        made = sharding(catalog.view(view), catalog.tables)
+        read = [(atom, made.table(atom.relation)) for atom in with_failing_rows(made.query)]
+        return [[local_degrees(atom, table, _empty(table)) for atom, table in read]]
 
     return degrees
 

@@ -47,10 +47,15 @@ class StepInput:
 
 @dataclass(slots=True)
 class OpenStep:
-    """A step that all shards have prepared: their answers, by shard."""
+    """A step that all shards have prepared: their answers, by shard, and the catalog that it makes or leaves."""
 
     transaction: str
     answers: dict[int, Message]
+    catalog: ShardCatalog
+
+    def large_views(self) -> set[str]:
+        """The views whose sums may not fit, as far as the answers know."""
+        return {view for answer in self.answers.values() for view in answer.head["large"]}
 
     def partial_changes(self) -> dict[str, list[Any]]:
         """The changes of views whose rows have parts in several shards."""
@@ -136,7 +141,7 @@ class Coordinator:
         number, catalog = self._begin(given)
         try:
             answers = self._prepare(given, number, catalog)
-            merged = decide(OpenStep(given.transaction, answers))
+            merged = decide(OpenStep(given.transaction, answers, given.catalog or self.catalog))
             record = self._record(given, number, catalog, answers, merged)
         except BaseException:
             self._abort(given.transaction)
@@ -148,7 +153,8 @@ class Coordinator:
         """Does all of a step but its record, and takes it back; raises why it cannot happen."""
         number, catalog = self._begin(given)
         try:
-            decide(OpenStep(given.transaction, self._prepare(given, number, catalog)))
+            answers = self._prepare(given, number, catalog)
+            decide(OpenStep(given.transaction, answers, given.catalog or self.catalog))
         finally:
             self._abort(given.transaction)
 
