@@ -1,6 +1,7 @@
 """A value that a parameter's column cannot hold is in no row, whatever the view does with the rows that it finds.
 
-Views with LIMIT, a range or a rank raised a `DataError` for it, where all others found nothing. Shards raised one for every view.
+Views with LIMIT, a range or a rank raised a `DataError` for it, where all others found nothing.
+Shards raised one for every view.
 """
 
 from __future__ import annotations

@@ -276,14 +276,15 @@ class Shard:
         return kept
 
     def _adopted(self, catalog: ShardCatalog) -> dict[EngineKey, Engine]:
-        """The engines of a new catalog: those that are there, and new ones."""
-        wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
+        """The engines of a new catalog: those that are there, also with more columns, and new ones."""
+        found: dict[EngineKey, Engine] = {}
+        for table in catalog.tables:
+            key = EngineKey(table.name)
+            found[key] = self.engines[key].grown(table) if key in self.engines else Engine.of_table(table)
         for view in catalog.views:
-            wanted.update(dict.fromkeys(self._keys(view), sharding(view, catalog.tables)))
-        return {
-            key: self.engines.get(key) or (Engine.of_table(what) if key.is_table else Engine.of_view(what))
-            for key, what in wanted.items()
-        }
+            made = sharding(view, catalog.tables)
+            found |= {key: self.engines.get(key) or Engine.of_view(made) for key in self._keys(view)}
+        return found
 
     def _keys(self, view: ViewEntry) -> list[EngineKey]:
         """The engines that a view has here: those of patterns that have a cell in this shard."""

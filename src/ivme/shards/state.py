@@ -19,7 +19,7 @@ from ivme.definitions.readable_table import ReadableTable
 from ivme.definitions.user_functions import UserFunction
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.runtime.delta import ArrowRows, Delta
-from ivme.errors import PlanError, SchemaError, SparkError
+from ivme.errors import SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.batch import ShardedBatch
@@ -57,8 +57,10 @@ class ShardedState:
                 )
         for name in shards.tables:
             self._declare(shards.relation(name))
+        if shards.now is not None:
+            self._known.advance(shards.now)
         for name in shards.views:
-            entry = shards.entry(name)
+            entry = shards.entry(name)  # its text has what expires as a condition
             self._known.create_view(entry.name, entry.text, **dict(entry.options))
 
     def _declare(self, table: Table) -> None:
@@ -66,6 +68,15 @@ class ShardedState:
         self._known.create_table(table.name, types, **promises(table))
 
     # What is known
+
+    @property
+    def known(self) -> Database:
+        """A database with the same tables and views, and no rows."""
+        return self._known
+
+    def positions(self) -> dict[str, int]:
+        """How far each source has been applied."""
+        return self.shards.positions()
 
     @property
     def definitions(self) -> Definitions:
@@ -81,8 +92,13 @@ class ShardedState:
 
     @property
     def now(self) -> datetime | None:
-        """Shards have no clock."""
-        return None
+        """What the clock says; None if there is none."""
+        return self.shards.now
+
+    def advance(self, now: datetime) -> None:
+        """Moves the clock on, which is made if there is none."""
+        self.shards.advance(now)
+        self._known.advance(now)
 
     def relation(self, name: str) -> Table:
         """What is declared of a table, or known of a view as if it were one."""
@@ -107,8 +123,9 @@ class ShardedState:
         self.shards.drop_table(name)
         self._known.drop_table(name)
 
-    def add_column(self, table: str, column: str, *_: object) -> None:
-        raise PlanError(f"column {column} cannot be added to table {table}: tables over shards keep their columns")
+    def add_column(self, table: str, column: str, type_: Any, default: object = None) -> None:
+        self.shards.add_column(table, column, type_, default)
+        self._known.add_column(table, column, type_, default)
 
     # Rows
 

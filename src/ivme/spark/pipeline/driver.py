@@ -288,6 +288,8 @@ class Driver:
 
     def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
         """The database takes changes and the number of their batch, and the sinks get what changed in the views."""
+        if self.sharded is not None:
+            self._save_copy()  # shards may outlive this machine, and know of the batch then
         applying, table = time.perf_counter(), table_of(planned.source)
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             for name, delta in changes.items():
