@@ -66,10 +66,16 @@ class Streaming:
             except Empty:
                 raise AssertionError(f"nothing happened for {_SECONDS} s behind batch {self.batch}") from None
             if line is None:
-                self.process.wait()
+                self._close()
                 return False
             self._take(line)
         return True
+
+    def _close(self) -> None:
+        self.process.wait()
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def _take(self, line: str) -> None:
         name, _, rest = line.partition(" ")
@@ -89,7 +95,7 @@ class Streaming:
 
     def end(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self._close()
 
 
 def killed(streaming: Streaming, what: str, chance: random.Random) -> bool:
