@@ -145,7 +145,8 @@ def check(folder: Path, said: dict[str, str]) -> None:
     assert same(db, source, f"(SELECT a, b, \"#\"::BIGINT AS w FROM '{folder}/R.parquet')")
     assert same(db, f"({view})", f"'{folder}/v.parquet'")
     assert same(db, f"({view})", f"'{folder}/read.parquet'")
-    assert [list(db.sql(f"SELECT SUM(w), SUM(w * b) FROM {source}").fetchall()[0])] == json.loads(said["total"])
+    (total,) = db.execute(f"SELECT SUM(w), SUM(w * b) FROM {source}").fetchall()
+    assert [list(total)] == json.loads(said["total"])
     assert [] == json.loads(said["twice"])
     entries = json.loads(said["entries"])
     assert 2 == len(entries)
@@ -155,6 +156,6 @@ def check(folder: Path, said: dict[str, str]) -> None:
 def same(db: duckdb.DuckDBPyConnection, one: str, other: str) -> bool:
     """Whether two relations have the same rows, each as often."""
     rows = "SELECT COUNT(*) FROM ((FROM {} EXCEPT ALL FROM {}) UNION ALL (FROM {} EXCEPT ALL FROM {}))"
-    found = db.sql(rows.format(one, other, other, one)).fetchone()
-    sizes = db.sql(f"SELECT (SELECT COUNT(*) FROM {one}), (SELECT COUNT(*) FROM {other})").fetchone()
+    found = db.execute(rows.format(one, other, other, one)).fetchone()
+    sizes = db.execute(f"SELECT (SELECT COUNT(*) FROM {one}), (SELECT COUNT(*) FROM {other})").fetchone()
     return found == (0,) and sizes is not None and sizes[0] == sizes[1] > 0

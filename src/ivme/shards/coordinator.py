@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.cluster import Cluster
 from ivme.shards.exchange import last_round
 from ivme.shards.message import Message, Question, raise_error
-from ivme.shards.parts import PackedPart
+from ivme.shards.parts import PackedPart, changed_rows
 
 _logger = logging.getLogger("ivme")
 
@@ -224,7 +225,11 @@ class Coordinator:
         rows = sum(answer.head["rows"] for answer in answers.values())
         following = self.last.next(self.driver)
         clipped = tuple(given.clipped)
-        return replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
+        changed = Counter(changed_rows(merged))
+        for answer in answers.values():
+            changed.update(answer.head["changed"])
+        found = replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
+        return replace(found, changed=dict(changed))
 
     def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
         """Changes the number of shards, between two steps: afterwards the checkpoint is to be opened anew.

@@ -24,6 +24,7 @@ from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.changes import view_change
+from ivme.shards.checkpoint import Record
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.distribute import place_in_table, with_weights
 from ivme.shards.merge import WEIGHT, consolidated
@@ -168,6 +169,11 @@ class ShardedState:
         if rows is None or not rows.num_rows:
             return None
         return Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
+
+    def record_of(self, batch: int) -> Record | None:
+        """The record of the step of a batch, as long as it is kept."""
+        step = self._step_of(batch)
+        return None if step is None else self.shards.checkpoint.record(step)
 
     def release(self) -> None:
         """All sinks have the last batch."""
