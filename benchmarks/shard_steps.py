@@ -112,7 +112,8 @@ def measured_by(code: Path, given: argparse.Namespace, shards: int) -> dict[str,
 
 def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
-        print(_MARK + json.dumps(measure(*map(int, sys.argv[2:5]), sys.argv[5])), flush=True)
+        rows, shards, repeat = map(int, sys.argv[2:5])
+        print(_MARK + json.dumps(measure(rows, shards, repeat, sys.argv[5])), flush=True)
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)

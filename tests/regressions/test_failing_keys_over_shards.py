@@ -62,7 +62,7 @@ def test_shards_refuse_the_batches_that_one_engine_refuses(query: str, tmp_path:
         for name, columns in TABLES.items():
             one.create_table(name, columns)
             several.create_table(name, columns)
-        views = [one.create_view("v", query), several.create_view("v", query)]
+        views: list[Any] = [one.create_view("v", query), several.create_view("v", query)]
         refused = 0
         for number in range(40):
             new = [(table, random_row(chance, table)) for table in chance.choices("aabc", k=chance.randrange(1, 3))]

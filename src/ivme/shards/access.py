@@ -66,8 +66,10 @@ def completed(made: Sharding, columns: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of requests with the defaults of those left out."""
     query, found = made.query, dict(columns)
     variables = dict(zip(query.parameters, query.input, strict=True))
-    defaults = {name: default_of(value, made.typed.types[variables[name]]) for name, value in query.defaults}
-    defaults = {name: [value] if name in dict(query.lists) else value for name, value in defaults.items()}
+    defaults: dict[str, Any] = {}
+    for name, value in query.defaults:
+        default = default_of(value, made.typed.types[variables[name]])
+        defaults[name] = [default] if name in dict(query.lists) else default
     for name in columns:
         if name not in query.parameters:
             raise UnknownNameError(f"view {made.name} has no parameter {name}; {signature(made.typed, defaults)}")

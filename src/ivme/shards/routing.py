@@ -144,8 +144,9 @@ def _holds(test: Expression, data: pa.Table) -> npt.NDArray[np.bool_]:
 
 
 def _hashed(column: Expression, data: pa.Table) -> Hashes:
-    plain = isinstance(column, ColumnRef) and column.name in data.column_names
-    return hash_column(data.column(column.name) if plain else evaluate_table(column, data))  # type: ignore[attr-defined]
+    if isinstance(column, ColumnRef) and column.name in data.column_names:
+        return hash_column(data.column(column.name))
+    return hash_column(evaluate_table(column, data))
 
 
 def asked_places(routing: Routing, inputs: Mapping[str, Hashes]) -> set[tuple[int, int]]:

@@ -70,9 +70,9 @@ def net(changes: Any) -> dict[Any, int]:
 
 def test_the_clock_does_not_go_back_and_is_no_table_of_the_user(tmp_path: Path) -> None:
     with local_database(tmp_path, 2) as db:
-        assert db.now is None
+        assert [None] == [db.now]
         db.advance(START)
         with pytest.raises(DataError, match="does not go back to 2023-12-31"):
             db.advance(START - timedelta(days=1))
         db.advance(START)
-        assert (START, ()) == (db.now, db.tables)
+        assert [START, ()] == [db.now, db.tables]
