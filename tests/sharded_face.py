@@ -46,6 +46,12 @@ class ShardedFace:
     def __init__(self, database: ShardedDatabase) -> None:
         self.database = database
 
+    def __enter__(self) -> ShardedFace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.database.close()
+
     def __getattr__(self, name: str) -> Any:
         if name in LACKING:
             pytest.skip(f"shards have no {name}: {LACKING[name]}")
