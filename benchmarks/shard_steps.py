@@ -1,10 +1,13 @@
 """Latency of steps, access requests, whole reads and recovery of a `SparkDatabase`, beside an older commit in one run.
 
     python -m benchmarks.shard_steps [--rows 1000000] [--shards 2 4] [--repeat 20] [--against ../old-worktree]
+        [--master spark://127.0.0.1:7077]
 
 A step is `db.insert` of an Arrow table at the driver into a join view, with the checkpoint on the local disk. The older
-commit is a worktree of it with an environment of its own (`.venv`); answers of both are compared before times are. The
-goals: a step of 1,000 rows at most 20 ms, an access request at most 5 ms, recovery of a shard of 1M rows at most 6 s.
+commit is a worktree of it with an environment of its own (`.venv`); answers of both are compared before times are.
+With a master, such as `scripts/standalone start FOLDER` prints, shards are tasks of that cluster, else child processes.
+The goals: a step of 1,000 rows at most 20 ms, an access request at most 5 ms, recovery of a shard of 1M rows at most
+6 s.
 """
 
 from __future__ import annotations
@@ -50,12 +53,23 @@ def times(work: Callable[[int], Any], repeat: int) -> list[float]:
     return [float(np.percentile(found, 50)), float(np.percentile(found, 95))]
 
 
-def measure(rows: int, shards: int, repeat: int) -> dict[str, Any]:
+CLUSTER = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.cores": "3",
+    "spark.executor.memory": "512m",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""The settings of a session on the cluster of `scripts/standalone`."""
+
+
+def measure(rows: int, shards: int, repeat: int, master: str) -> dict[str, Any]:
     """All figures of the code that this process imports."""
     import ivme
     from ivme.spark.session.session import open_session
 
-    spark = open_session("shard-steps", master="local[2]")
+    spark = open_session("shard-steps", master=master, conf={} if master.startswith("local") else CLUSTER)
     folder = Path(tempfile.mkdtemp(prefix="ivme-bench-"))
     keys = max(rows // 10, 1)
     found: dict[str, Any] = {}
@@ -84,9 +98,10 @@ def measure(rows: int, shards: int, repeat: int) -> dict[str, Any]:
     return found
 
 
-def measured_by(code: Path, rows: int, shards: int, repeat: int) -> dict[str, Any]:
+def measured_by(code: Path, given: argparse.Namespace, shards: int) -> dict[str, Any]:
     """The figures of the code in a worktree."""
-    command = [str(code / ".venv" / "bin" / "python"), __file__, "--measure", str(rows), str(shards), str(repeat)]
+    wanted = map(str, (given.rows, shards, given.repeat, given.master))
+    command = [str(code / ".venv" / "bin" / "python"), __file__, "--measure", *wanted]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=code)
     lines = [line for line in done.stdout.splitlines() if line.startswith(_MARK)]
@@ -97,19 +112,21 @@ def measured_by(code: Path, rows: int, shards: int, repeat: int) -> dict[str, An
 
 def main() -> None:
     if sys.argv[1:2] == ["--measure"]:
-        print(_MARK + json.dumps(measure(*map(int, sys.argv[2:]))), flush=True)
+        rows, shards, repeat = map(int, sys.argv[2:5])
+        print(_MARK + json.dumps(measure(rows, shards, repeat, sys.argv[5])), flush=True)
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--shards", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--against", type=Path)
+    parser.add_argument("--master", default="local[2]")
     given = parser.parse_args()
     for shards in given.shards:
-        here = measured_by(Path(__file__).parents[1], given.rows, shards, given.repeat)
-        old = measured_by(given.against.absolute(), given.rows, shards, given.repeat) if given.against else None
+        here = measured_by(Path(__file__).parents[1], given, shards)
+        old = measured_by(given.against.absolute(), given, shards) if given.against else None
         assert old is None or old["answer"] == here["answer"], "both have the same rows"
-        print(f"{shards} shards, {given.rows:,} rows; ms, p50 and p95; load {os.getloadavg()[0]:.1f}")
+        print(f"{shards} shards, {given.rows:,} rows; ms, p50 and p95; {given.master}; load {os.getloadavg()[0]:.1f}")
         for name in (each for each in here if each not in ("answer", "entries")):
             (middle, high), beside = here[name], ""
             if old is not None:

@@ -21,7 +21,6 @@ LACKING = {
     "delete_where": "reads before it writes",
     "replace": "reads before it writes",
     "truncate": "reads before it writes",
-    "add_column": "columns of tables stay",
     "drop_column": "columns of tables stay",
     "rename_column": "columns of tables stay",
     "table": "tables are read by views",
@@ -35,16 +34,7 @@ REFUSED = ("semantics='ring'", "do not add up over shards", "its payloads are Py
 
 DIFFERENT = {
     "test_insert_then_delete_is_the_identity": "asks for the maps of one engine",
-    "test_access_requests_check_names_and_types": "the refusal has other words",
-    "test_a_failing_join_key_joins_with_everything": "a key that fails cannot be routed: the batch is refused",
-    "test_keys_that_fail_on_both_sides_are_found": "a key that fails cannot be routed: the batch is refused",
-    "test_a_row_that_some_parameter_shows_is_an_error": "a key that fails cannot be routed: the view is refused",
-    "test_a_view_that_is_recomputed_is_refused_when_it_is_read": "the batch is refused already",
-    "test_another_view_without_a_guard_refuses_the_row_still": "a key that fails is refused without naming the row",
-    "test_a_stored_sum_beyond_its_type_refuses_the_batch_and_names_view_and_column": "names the column of the parts",
-    "test_a_sum_that_is_multiplied_while_it_is_read_is_refused_in_the_right_words": "names the column of the parts",
-    "test_a_sum_that_only_an_average_uses_may_exceed_the_type_of_sums": "sums of a new view are checked when read",
-    "test_a_decimal_sum_of_more_than_38_digits_is_refused": "the refusal has other words",
+    "test_a_view_that_is_recomputed_is_refused_when_it_is_read": "a view that was followed once stays so",
     "test_a_sum_of_infinities_of_both_signs_is_one_row_that_comes_and_goes": "compares NaN by identity",
 }
 """Tests of the conformance suite that shards do not pass, and why: errors in other places or words, no other rows."""
@@ -56,10 +46,24 @@ class ShardedFace:
     def __init__(self, database: ShardedDatabase) -> None:
         self.database = database
 
+    def __enter__(self) -> ShardedFace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.database.close()
+
     def __getattr__(self, name: str) -> Any:
         if name in LACKING:
             pytest.skip(f"shards have no {name}: {LACKING[name]}")
         return getattr(self.database, name)
+
+    def add_column(self, *arguments: Any) -> None:
+        try:
+            self.database.add_column(*arguments)
+        except PlanError as error:
+            if "cannot add a column to table" not in str(error):
+                raise
+            pytest.skip(f"views have to be dropped before: {error}")
 
     def create_view(self, *arguments: Any, **options: Any) -> Any:
         try:

@@ -13,6 +13,7 @@ from ivme.database import Database
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.read import read_pipeline
+from ivme.shards.database import ShardedDatabase
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.events import Applied, Event, Refused
 from ivme.spark.pipeline.redelivery import Redelivered, redeliver
@@ -345,19 +346,25 @@ def _fares(flights: Flights) -> None:
     flights.file.write_text(text + "  fares: {view: fares, mode: merge, format: delta, path: out/fares}\n")
 
 
+_SHARDED = "engine: {shards: 2, hosts: 1}\n"
+_POINTS = ("none", "add_column", "_write_rows")
+
+
 @pytest.mark.parametrize(
-    "point",
+    ("point", "engine"),
     [
-        *(pytest.param(each, marks=pytest.mark.long) for each in ("none", "add_column", "_write_rows")),
-        "create_table",
+        *(pytest.param(each, "", marks=pytest.mark.long) for each in _POINTS),
+        *(pytest.param(each, _SHARDED, marks=pytest.mark.long) for each in (*_POINTS, "create_table")),
+        ("create_table", ""),
     ],
 )
 def test_a_column_is_added_and_another_gets_wider(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str, engine: str
 ) -> None:
     from deltalake import DeltaTable
 
-    flights = Flights(tmp_path)
+    flights = Flights(tmp_path, head=engine)
+    database = ShardedDatabase if engine else Database
     flights.change("1", ("insert", "D", 1, 2))
     ran(spark, flights.file)
     _fares(flights)
@@ -370,7 +377,7 @@ def test_a_column_is_added_and_another_gets_wider(
 
     if point != "none":
         with monkeypatch.context() as patched:
-            patched.setattr(Sinks if point == "_write_rows" else Database, point, crash)
+            patched.setattr(Sinks if point == "_write_rows" else database, point, crash)
             with pytest.raises(_CrashError):
                 ran(spark, flights.file)
     ran(spark, flights.file)

@@ -46,10 +46,11 @@ def _rows(path: Path) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("engine", ["", "engine: {shards: 2, hosts: 1}\n"], ids=["one engine", "shards"])
 def test_versions_and_rows_that_expire_reach_sinks_through_a_crash(
-    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    (tmp_path / "p.yml").write_text(_FILE)
+    (tmp_path / "p.yml").write_text(engine + _FILE)
     for folder in ("customers", "clicks"):
         (tmp_path / folder).mkdir()
     (tmp_path / "customers/1.csv").write_text("op,id,city,lsn\nu,1,Oslo,10\nu,1,Bern,20\nu,2,Rome,5\nd,2,,30\n")

@@ -119,6 +119,40 @@ def test_a_pipeline_is_served_while_it_runs_and_both_stop_together(
     flights.check_sinks()
 
 
+@pytest.mark.long
+@pytest.mark.usefixtures("spark")
+def test_a_pipeline_over_shards_is_served_while_it_runs(tmp_path: Path) -> None:
+    flights = Flights(tmp_path, head="engine: {shards: 2, hosts: 1}\n")
+    port = free_port()
+    client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30)
+    seen: list[Any] = []
+
+    def search() -> set[str]:
+        found = client.get("/views/search", params={"origin": "London", "dest": "Zurich"}).json()
+        return {row[0] for row in found["rows"]}
+
+    def visit() -> None:
+        eventually(search, {"A"})
+        with httpx.Client(base_url=client.base_url, timeout=30) as other, following(other, "per_city") as events:
+            next(events)
+            flights.change("1", ("insert", "D", 1, 2), ("delete", "A", 1, 2))
+            eventually(search, {"D"})
+            assert {"pipeline": 1} == client.get("/stats").json()["sources"]
+            refused = client.post("/batch", json={"changes": {}})
+            assert (403, True) == (refused.status_code, "flights" in refused.json()["error"])
+            _, _, change = next(events)
+            seen.append(change["changes"])
+            visitor.tell()
+
+    visitor = Visitor(visit, signal.SIGTERM)
+    visitor.start()
+    result = CliRunner().invoke(app, ["serve", str(flights.file), "--port", str(port)])
+    visitor.check()
+    assert 0 == result.exit_code, result.output
+    assert [[[["London", 2, "A"], -1], [["London", 2, "B"], 1]]] == [sorted(each) for each in seen]
+    flights.check_sinks()
+
+
 def test_a_pipeline_is_refused_what_a_server_is_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,6 +158,73 @@ def test_a_pipeline_with_and_without_shards_has_equal_tables_views_letters_and_s
     assert found[1]["changes"]
 
 
+TASKS = """\
+{engine}tables:
+  sales:
+    columns: {{item: string, shop: int, price: int}}
+    changes: {{directory: sales, format: csv, operation: op, files_per_batch: 1}}
+views:
+  totals: {{sql: "SELECT item, COUNT(*) AS n, SUM(price) AS price FROM sales GROUP BY item"}}
+  whole: {{sql: "SELECT COUNT(*) AS n, SUM(price) AS price FROM sales"}}
+  prices: {{sql: "SELECT price FROM sales UNION ALL SELECT shop FROM sales"}}
+sinks:
+  totals: {{view: totals, format: json, path: "file://{folder}/out/totals"}}
+  whole: {{view: whole, format: json, path: "file://{folder}/out/whole"}}
+  prices: {{view: prices, format: json, path: "file://{folder}/out/prices"}}
+  parquet: {{view: prices, format: parquet, path: "file://{folder}/out/parquet"}}
+  rows: {{view: totals, what: rows, format: json, path: "file://{folder}/out/rows"}}
+  summed: {{view: whole, what: rows, format: json, path: "file://{folder}/out/summed"}}
+"""
+
+
+def written(spark: SparkSession, folder: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the sinks of a pipeline have, after a crash between the last batch and them."""
+    (folder / "sales").mkdir(parents=True)
+    (folder / "p.yml").write_text(TASKS.format(engine=engine, folder=folder), "utf-8")
+    for number in range(4):
+        rows = [f"insert,item {i % 5},{i % 3},{number + i % 4}\n" for i in range(12)]
+        rows += [f"delete,item {i % 5},{i % 3},{number - 1 + i % 4}\n" for i in range(12) if number and i % 2]
+        (folder / f"sales/{number}.csv").write_text("op,item,shop,price\n" + "".join(rows))
+        if number == 3:
+            crashed(spark, folder / "p.yml", crash, monkeypatch)
+        with opened(spark, folder / "p.yml") as driver:
+            run(driver, once=True)
+    found: dict[str, Any] = {}
+    for name in ("totals", "whole", "prices", "parquet"):
+        changes = spark.read.format("parquet" if name == "parquet" else "json").load(str(folder / "out" / name))
+        columns = sorted(set(changes.columns) - {"ivme_weight", "ivme_batch"})
+        total = changes.groupBy(*columns).agg({"ivme_weight": "sum"}).collect()
+        found[name] = {tuple(row[:-1]): row[-1] for row in total if row[-1]}
+    for name, columns in (("rows", ["item", "n", "price"]), ("summed", ["n", "price"])):
+        found[name] = sorted(
+            tuple(row) for row in spark.read.json(str(folder / "out" / name)).select(*columns).collect()
+        )
+    return found
+
+
+@pytest.mark.long
+def test_tasks_write_what_spark_writes_from_the_shards(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = written(spark, tmp_path / "one", "", monkeypatch)
+    with monkeypatch.context() as patched:  # no row of these sinks passes through the driver, but for the first ones
+        patched.setattr(ShardedState, "change_of_batch", not_computed_again)
+        patched.setattr(type(spark), "createDataFrame", few_rows(type(spark).createDataFrame))
+        assert expected == written(spark, tmp_path / "several", ENGINE, monkeypatch)
+    assert expected["totals"]
+    assert expected["rows"] == [row for row in sorted(expected["totals"]) if expected["totals"][row] == 1]
+
+
+def few_rows(create: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuses DataFrames of Arrow tables with rows: lists of names are what the driver gives tasks."""
+
+    def created(session: Any, data: Any, *others: Any, **options: Any) -> Any:
+        assert not isinstance(data, pa.Table) or not data.num_rows, "rows passed through the driver"
+        return create(session, data, *others, **options)
+
+    return created
+
+
 class CrashError(Exception):
     """What stands in for a crash."""
 

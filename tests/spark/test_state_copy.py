@@ -19,9 +19,14 @@ from tests.test_docs import ROOT
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_machine_that_is_gone_is_replaced(spark: Any, archives: Path, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(
+    "engine",
+    ["", "engine: {shards: 2, hosts: 1}\n", "engine: {shards: 2, hosts: 1, checkpoint: shared}\n"],
+    ids=["one engine", "shards", "shards that outlive it"],
+)
+def test_a_machine_that_is_gone_is_replaced(spark: Any, archives: Path, tmp_path: Path, seed: int, engine: str) -> None:
     torture = Torture(tmp_path, events=600, per_file=60, seed=seed)
-    text, chance = torture.file.read_text(), random.Random(seed)
+    text, chance = engine + torture.file.read_text(), random.Random(seed)
     for machine in range(3):
         torture.file.write_text(f"state: machine{machine}\ncopy: file://{tmp_path}/store\n{text}")
         assert crash_once(spark, torture.file, chance)

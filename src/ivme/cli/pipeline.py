@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ivme.database import Database
     from ivme.pipeline import Pipeline
     from ivme.serve.settings import Settings
+    from ivme.shards.state import ShardedState
     from ivme.spark.pipeline.driver import Driver
     from ivme.spark.pipeline.events import Event, Report
     from ivme.spark.pipeline.verify import Compared
@@ -210,11 +211,6 @@ def serve_pipeline(
     if durability != "sync":
         raise ServeError("a pipeline's state is always written at once; leave --durability out")
     found = read_pipeline(path)
-    if found.engine is not None:
-        raise ServeError(
-            f"{path} has shards, which the server cannot read yet; run it with `ivme run`, and read its views as "
-            "spark.read.format('ivme') or through ivme.SparkDatabase"
-        )
     from ivme.spark.pipeline.progress import Progress
     from ivme.spark.pipeline.runner import run as run_driver
     from ivme.spark.pipeline.runner import stopped_by_signals
@@ -225,7 +221,7 @@ def serve_pipeline(
         _opened(found, master, remote, progress, memory_limit, progress.opening()) as driver,
         _answering(driver),
         stopped_by_signals() as stop,
-        serving(_embedded(driver), replace(settings, owner=_owner(path, found))) as address,
+        serving(_served(driver), replace(settings, owner=_owner(path, found))) as address,
     ):
         console.print(f"serving {found.name} on {address}; it is at batch {driver.reached}", markup=False)
         with progress.shown():
@@ -233,10 +229,12 @@ def serve_pipeline(
         console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
 
 
-def _embedded(driver: Driver) -> Database:
+def _served(driver: Driver) -> Database | ShardedState:
     from ivme.database import Database as Embedded
 
-    assert isinstance(driver.database, Embedded), "others are refused"
+    if driver.sharded is not None:
+        return driver.sharded
+    assert isinstance(driver.database, Embedded), "there is no third one"
     return driver.database
 
 

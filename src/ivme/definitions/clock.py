@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ivme.definitions.definitions import Definitions
 
-_START = datetime(1970, 1, 1)
+START = datetime(1970, 1, 1)
 """What a new clock says. Rows that expired before that are never seen."""
 
 
@@ -32,7 +32,7 @@ def make_clock(definitions: Definitions, read: Iterable[Table] = (CLOCK_TABLE,))
             if CLOCK not in definitions.catalog.tables:
                 definitions.create_table(CLOCK_TABLE)
                 with Batch(definitions.runtime, None) as batch:
-                    batch.insert(CLOCK, [(_START,)])
+                    batch.insert(CLOCK, [(START,)])
 
 
 def read_clock(runtime: Runtime) -> datetime | None:
@@ -58,6 +58,13 @@ def read_moment(now: object) -> datetime:
     return now if now.tzinfo is None else now.astimezone(UTC).replace(tzinfo=None)
 
 
+def not_back(before: datetime, moment: datetime) -> bool:
+    """Whether a clock moves on from a moment to another; DataError if it would go back."""
+    if moment < before:
+        raise DataError(f"the clock says {before} already, and does not go back to {moment}; nothing was changed")
+    return moment > before
+
+
 class Clocked:
     """The part of a database that knows the time."""
 
@@ -76,10 +83,7 @@ class Clocked:
             make_clock(self.definitions)
             before = read_clock(runtime)
             assert before is not None, "it was made"
-            if moment < before:
-                message = f"the clock says {before} already, and does not go back to {moment}; nothing was changed"
-                raise DataError(message)
-            if moment > before:
+            if not_back(before, moment):
                 with Batch(runtime, None) as batch:
                     batch.delete(CLOCK, [(before,)])
                     batch.insert(CLOCK, [(moment,)])

@@ -85,9 +85,6 @@ def _tables(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
         edit = edit_of(noted, table)
         if edit.refused:
             yield Step("table", table.name, f"{edit.refused}; declare it as it was, or use another state", refused=True)
-        if pipeline.engine is not None and (edit.added or edit.widened):
-            what = "has other columns than in the state, and tables over shards keep theirs; use another state"
-            yield Step("table", table.name, what, refused=True)
         for column in edit.added:
             yield Step("table", table.name, f"gets the column {column.name} {column.type}", is_edit=True)
         for old, new in edit.widened:

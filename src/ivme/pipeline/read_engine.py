@@ -16,9 +16,9 @@ from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.document import Node
 from ivme.pipeline.model import Pipeline, Sharded
 from ivme.pipeline.read_changes import located
+from ivme.query.clock import CLOCK_TABLE
 from ivme.query.failures import with_failing_rows
 from ivme.query.model import Table
-from ivme.query.names import CLOCK
 from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
 from ivme.shards.degrees import local_degrees
 from ivme.shards.distribute import with_weights
@@ -26,6 +26,7 @@ from ivme.shards.functions import mentioned, name_function
 from ivme.shards.planning import check_view, plan_view, views_beneath
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import sharding
+from ivme.shards.view_query import with_expiry
 
 _ENGINE = ("shards", "checkpoint", "hosts", "tls")
 MOST_SHARDS = 1024
@@ -50,17 +51,6 @@ def refuse_unsharded(pipeline: Pipeline, fields: dict[str, Node], database: Data
     """Refuses what a pipeline over shards cannot have; `database` has its tables and views, without rows."""
     if pipeline.engine is None:
         return
-    if pipeline.copy is not None:
-        fields["copy"].refuse(
-            "with shards the tables are in the checkpoint of the engine, which copy does not know; leave copy out, and "
-            "put the checkpoint in an object store: engine: {shards: 8, checkpoint: s3://...}"
-        )
-    tables = dict(fields["tables"].entries())
-    for source in pipeline.tables:
-        if source.watermark is not None:
-            dict(tables[source.table.name].entries())["watermark"].refuse(
-                "shards have no clock yet, which a watermark moves; leave out watermark, or engine"
-            )
     _refuse_views(pipeline, dict(fields["views"].entries()), database)
 
 
@@ -68,10 +58,6 @@ def _refuse_views(pipeline: Pipeline, views: dict[str, Node], database: Database
     catalog = empty_catalog(pipeline, database)
     for view in pipeline.views:
         node = views.get(view.name)
-        if CLOCK in database.definitions.catalog.tables and _reads_clock(database, view.name) and node is not None:
-            node.refuse(
-                f"view {view.name} compares rows with the clock (NOW() or expire), which shards do not have yet"
-            )
 
         def planned(view: Any = view, catalog: ShardCatalog = catalog) -> ShardCatalog:
             return with_planned(catalog, view.name, view.query, dict(view.options), pipeline.shards)
@@ -79,29 +65,16 @@ def _refuse_views(pipeline: Pipeline, views: dict[str, Node], database: Database
         catalog = planned() if node is None else node.within(planned)
 
 
-def _reads_clock(database: Database, view: str) -> bool:
-    """Whether a view, or one of its blocks, reads the clock."""
-    known = database.definitions.catalog.views
-    names, waiting = set[str](), [view]
-    while waiting:
-        name = waiting.pop()
-        if name == CLOCK:
-            return True
-        if name in known and name not in names:
-            names.add(name)
-            waiting += known[name].relations
-    return False
-
-
 def empty_catalog(pipeline: Pipeline, database: Database) -> ShardCatalog:
-    """The tables and functions of a pipeline, as shards know them."""
-    tables = tuple(database.relation(name) for name in database.tables)
+    """The tables and functions of a pipeline, as shards know them, and the clock."""
+    tables = (*(database.relation(name) for name in database.tables), CLOCK_TABLE)
     return ShardCatalog(tables, (), tuple(name_function(each) for each in pipeline.functions))
 
 
 def with_planned(catalog: ShardCatalog, name: str, query: str, options: dict[str, object], shards: int) -> ShardCatalog:
     """The catalog with a view as it is spread over empty tables; PlanError if it cannot be."""
-    entry = ViewEntry(name, query, read_view_options(options), Routing(shards, (), ()))
+    query, _, others = with_expiry(query, options)
+    entry = ViewEntry(name, query, read_view_options(others), Routing(shards, (), ()))
     entry = replace(entry, functions=mentioned(catalog.functions, query))
     entry = replace(entry, beneath=views_beneath(entry, catalog))
     check_view(entry, catalog)
@@ -112,8 +85,9 @@ def _no_rows() -> Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]:
     """The statistics of tables without rows."""
 
     def degrees(catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
-        atoms = with_failing_rows(sharding(catalog.view(view), catalog.tables).query)
-        return [[local_degrees(atom, _empty(catalog.table(atom.relation))) for atom in atoms]]
+        made = sharding(catalog.view(view), catalog.tables)
+        read = [(atom, made.table(atom.relation)) for atom in with_failing_rows(made.query)]
+        return [[local_degrees(atom, table, _empty(table)) for atom, table in read]]
 
     return degrees
 

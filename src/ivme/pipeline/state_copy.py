@@ -5,6 +5,9 @@ starts from it gives sinks what they lack, as after any crash. Logs of the datab
 costs the bytes that it added to them, a copy of the journal, and what was kept of the batch. A copy is a list of files,
 each made of objects that never change; the newest list that is whole counts. Two drivers would write to the same
 sinks: each has an epoch, and one that meets a greater epoch stops before it writes anything more.
+
+With shards the tables are in their checkpoint. One in the state is copied with it; one elsewhere stays there, and is
+ahead of a copy: so the copy is brought up to date before shards take a batch, too, and knows all that they may have.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ from ivme.store.backup import database_files
 
 _JOURNAL, _DATABASE = "journal.sqlite", "database"
 _FOLDERS = ("taken", "quarantine", "streams", "widening")
+_SHARDS = "shards"
+_STEPS = ("database.json", "records", "steps", "catalogs", "snapshots", "consumers")
+"""What belongs to the checkpoint of shards; the rest of its folder is about processes that run."""
 _LOG = "log-"
 _KEPT = 2
 """How many lists are kept; objects that none of them names are deleted."""
@@ -108,22 +114,23 @@ class StateCopy:
         """The files of the state; a database that writes a snapshot meanwhile is looked at again."""
         for attempt in range(_ATTEMPTS):
             folder = self._state / _DATABASE
-            names = database_files(folder)
+            names = database_files(folder) if folder.exists() else []
             if names == database_files(folder) and all((folder / name).exists() for name in names):
                 break
             if attempt == _ATTEMPTS - 1:
                 raise PipelineError(f"the files of {folder} change all the time and cannot be copied")
         yield from ((f"{_DATABASE}/{name}", self._state / _DATABASE / name) for name in names)
-        for part in _FOLDERS:
-            for path in sorted((self._state / part).rglob("*")) if (self._state / part).is_dir() else []:
-                if path.is_file():
-                    yield path.relative_to(self._state).as_posix(), path
+        for part in (*_FOLDERS, *(f"{_SHARDS}/{each}" for each in _STEPS)):
+            found = [self._state / part] if (self._state / part).is_file() else (self._state / part).rglob("*")
+            for path in sorted(path for path in found if path.is_file()):
+                yield path.relative_to(self._state).as_posix(), path
 
     def _copied(self, name: str, path: Path) -> _Copied:
         """A file with the objects that it consists of; of one that only grows, what is new is one more."""
         stat, before = path.stat(), self._files.get(name)
         is_same = before is not None and (stat.st_size, stat.st_mtime_ns) == (before.size, before.written)
-        if before is not None and is_same and stat.st_size > _SMALL:
+        never_changes = name.startswith((f"{_SHARDS}/records/", f"{_SHARDS}/steps/", f"{_SHARDS}/snapshots/"))
+        if before is not None and is_same and (stat.st_size > _SMALL or never_changes):
             return before
         start = before.size if before is not None and path.name.startswith(_LOG) and stat.st_size > before.size else 0
         with path.open("rb") as file:

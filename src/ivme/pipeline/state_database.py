@@ -122,6 +122,9 @@ class StateDatabase(Protocol):
 
     def add_column(self, table: str, column: str, type_: Any, default: object = None) -> None: ...
 
+    def advance(self, now: datetime) -> None:
+        """Moves the clock on, which is made if there is none."""
+
     def insert(self, table: str, rows: Any) -> None: ...
 
     def apply(self, table: str, rows: Any, weights: Any) -> None: ...

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivme.definitions.clock import make_clock
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.pipeline.model import TableSource
 from ivme.pipeline.read_tables import create_table
@@ -40,7 +39,8 @@ _TABLE = declare(WATERMARKS, {"name": "string", "seen": "timestamp"}, primary_ke
 def create_watermarks(database: StateDatabase, sources: Iterable[TableSource]) -> None:
     """Makes the table of watermarks and the clock, if tables have watermarks; they start at 1970."""
     if any(source.watermark is not None for source in sources):
-        make_clock(database.definitions)
+        if database.now is None:
+            database.advance(_START)
         if WATERMARKS not in database.tables:
             create_table(database, _TABLE)
 
@@ -49,11 +49,19 @@ def clock_changes(
     database: StateDatabase, sources: Iterable[TableSource], changes: Mapping[str, TableChanges]
 ) -> dict[str, TableChanges]:
     """How a batch of changes moves the watermarks and the clock on; empty if it does not. O(n) for n changes."""
+    marked = [source for source in sources if source.watermark is not None]
+    found = {s.table.name: s.watermark.column for s in marked if s.watermark is not None and s.table.name in changes}
+    return clock_moves(database, marked, {name: _latest(changes[name], column) for name, column in found.items()})
+
+
+def clock_moves(
+    database: StateDatabase, sources: Iterable[TableSource], latest: Mapping[str, datetime | None]
+) -> dict[str, TableChanges]:
+    """The same for changes of which the greatest time of each table is known."""
     marked = {s.table.name: s.watermark for s in sources if s.watermark is not None}
     if not marked:
         return {}
     seen: dict[str, datetime] = dict(database.table(WATERMARKS))
-    latest = {name: _latest(changes[name], mark.column) for name, mark in marked.items() if name in changes}
     moved = {name: at for name, at in latest.items() if at is not None and (name not in seen or at > seen[name])}
     if not moved:
         return {}
@@ -124,8 +132,12 @@ def clock_before(database: StateDatabase, changes: Mapping[str, TableChanges]) -
 
 def _latest(changes: TableChanges, column: str) -> datetime | None:
     """The greatest time among the rows that come."""
-    found: Any = pc.max(changes.rows.column(column).filter(pa.array(changes.weights > 0))).as_py()
-    return datetime.combine(found, datetime.min.time()) if type(found) is date else found
+    return as_moment(pc.max(changes.rows.column(column).filter(pa.array(changes.weights > 0))).as_py())
+
+
+def as_moment(time: Any) -> datetime | None:
+    """A value of a column of times, as the clock has it."""
+    return datetime.combine(time, datetime.min.time()) if type(time) is date else time
 
 
 def _rows(table: Table, rows: list[tuple[Any, ...]]) -> pa.Table:

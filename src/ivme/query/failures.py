@@ -91,11 +91,14 @@ def as_count(query: Query) -> Query:
 def with_failing_rows(query: Query) -> tuple[Atom, ...]:
     """The atoms with the rows that fail among theirs, and NULL for columns that fail and are not join keys.
 
-    So rows are sent to where it is decided whether somebody sees them.
+    So rows are sent to where it is decided whether somebody sees them; where a key fails, `failure_of` says.
     """
-    if len(query.atoms) == 1:
-        return query.atoms
     return tuple(_lenient(_parts(query, number)) for number in range(len(query.atoms)))
+
+
+def failure_of(column: Expression, table: Table) -> Expression | None:
+    """That a column of an atom has no value; None if it always has one."""
+    return _fails([_in_type(column, table)]) if can_fail(column, table) else None
 
 
 def failing_expressions(atom: Atom, table: Table) -> Iterator[Expression]:

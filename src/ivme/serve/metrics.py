@@ -43,7 +43,11 @@ class Metrics:
                 break
 
     def text(self, database: Database, hub: Hub) -> str:
-        return "\n".join([*self._of_requests(), *self._of_connections(), *_of_hub(hub), *_of_database(database)]) + "\n"
+        return "\n".join([*self.of_server(hub), *_of_database(database)]) + "\n"
+
+    def of_server(self, hub: Hub) -> list[str]:
+        """What is not about the database."""
+        return [*self._of_requests(), *self._of_connections(), *_of_hub(hub)]
 
     def _of_connections(self) -> Iterator[str]:
         yield from _head("ivme_connections", "gauge", "Connections that are open.")

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -22,6 +23,9 @@ from ivme.serve.connections import Connections, connection_class
 from ivme.serve.gate import Gate
 from ivme.serve.pg.server import PostgresServer
 from ivme.serve.settings import Settings
+
+if TYPE_CHECKING:
+    from ivme.shards.state import ShardedState
 
 _UNREAD = (1.0, 2.0, 3.0, 4.0)
 """When a server that stops cuts the clients that do not read the end of their answers, in seconds."""
@@ -59,10 +63,10 @@ class Server(uvicorn.Server):
         self._connections.cut_all()
 
 
-def make_server(database: Database, settings: Settings) -> Server:
+def make_server(database: Database | ShardedState, settings: Settings) -> Server:
     """A server that is not running yet; refused if it would be open to others without a token."""
     settings.check()
-    gate = create_app(database, settings)
+    gate = _app(database, settings)
     connections = Connections(settings)
     gate.metrics.connections = connections.__len__
     config = uvicorn.Config(
@@ -80,8 +84,20 @@ def make_server(database: Database, settings: Settings) -> Server:
         ssl_certfile=settings.tls_certificate,
         ssl_keyfile=settings.tls_key,
     )
-    postgres = None if settings.pg_port is None else PostgresServer(database, settings)
+    postgres = None
+    if settings.pg_port is not None:
+        if not isinstance(database, Database):
+            raise ServeError("PostgreSQL's protocol runs statements, which shards do not; leave --pg-port out")
+        postgres = PostgresServer(database, settings)
     return Server(gate, config, connections, postgres)
+
+
+def _app(database: Database | ShardedState, settings: Settings) -> Gate:
+    if isinstance(database, Database):
+        return create_app(database, settings)
+    from ivme.serve.sharded import create_sharded_app
+
+    return create_sharded_app(database, settings)
 
 
 def serve(database: Database, settings: Settings) -> None:
@@ -97,7 +113,7 @@ def serve(database: Database, settings: Settings) -> None:
 
 
 @contextmanager
-def running(database: Database, settings: Settings) -> Iterator[Server]:
+def running(database: Database | ShardedState, settings: Settings) -> Iterator[Server]:
     """Serves a database from a thread of its own until the block ends. Port 0 stands for any free one."""
     server = make_server(database, settings)
     thread = threading.Thread(target=server.run, name="ivme-serve")
@@ -114,7 +130,7 @@ def running(database: Database, settings: Settings) -> Iterator[Server]:
 
 
 @contextmanager
-def serving(database: Database, settings: Settings | None = None) -> Iterator[str]:
+def serving(database: Database | ShardedState, settings: Settings | None = None) -> Iterator[str]:
     """Serves a database from a thread of its own until the block ends; the address."""
     chosen = settings or Settings(port=0)
     with running(database, chosen) as server:

@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ivme.engine.codes.nested_values import arrow_array
+from ivme.engine.codes.value_check import value_check
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.read.asked import signature
 from ivme.engine.runtime.decoding import is_global
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
 from ivme.query.model import Aggregate, Column, Table
 from ivme.query.order import Order
+from ivme.query.types import Type
 from ivme.shards.hashing import Hashes, hash_column
 from ivme.shards.merge import WEIGHT, merge
 from ivme.shards.message import Question
@@ -21,6 +25,29 @@ from ivme.shards.routing import asked_places, places
 from ivme.shards.shard import REQUEST
 from ivme.shards.sharding import Sharding
 from ivme.views.ordered_rows import arrange
+
+
+def read_request(made: Sharding, parameters: Mapping[str, Any]) -> pa.Table:
+    """The parameters of one request, checked: a row in the types and the order of the view's.
+
+    A value that its type does not hold equals nothing, as NULL does; as the end of a range it is an error.
+    """
+    query, given = made.query, completed(made, {name: [value] for name, value in parameters.items()})
+    types = [made.typed.types[variable] for variable in query.input]
+    found = [
+        arrow_array([_held(made, name, given[name][0], type_)], type_)
+        for name, type_ in zip(query.parameters, types, strict=True)
+    ]
+    return pa.table(found, names=list(query.parameters))
+
+
+def _held(made: Sharding, name: str, value: Any, type_: Type) -> Any:
+    try:
+        return None if value is None else value_check(type_)(value)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ValueError) and not dict(made.query.ends).get(name):
+            return None
+        raise DataError(f"parameter {name} of view {made.name}: not a value of type {type_}: {error}") from None
 
 
 def read_requests(made: Sharding, columns: Mapping[str, Any]) -> pa.Table:
@@ -38,27 +65,26 @@ def read_requests(made: Sharding, columns: Mapping[str, Any]) -> pa.Table:
 def completed(made: Sharding, columns: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of requests with the defaults of those left out."""
     query, found = made.query, dict(columns)
-    for name in columns:
-        if name not in query.parameters:
-            raise UnknownNameError(f"view {made.name} has no parameter {name}; {_signature(made)}")
-    requests = len(list(_values(next(iter(columns.values()))))) if columns else 1
     variables = dict(zip(query.parameters, query.input, strict=True))
+    defaults: dict[str, Any] = {}
     for name, value in query.defaults:
         default = default_of(value, made.typed.types[variables[name]])
-        found.setdefault(name, [[default] if name in dict(query.lists) else default] * requests)
+        defaults[name] = [default] if name in dict(query.lists) else default
+    for name in columns:
+        if name not in query.parameters:
+            raise UnknownNameError(f"view {made.name} has no parameter {name}; {signature(made.typed, defaults)}")
+    requests = len(list(_values(next(iter(columns.values()))))) if columns else 1
+    for name, value in defaults.items():
+        found.setdefault(name, [value] * requests)
     missing = [name for name in query.parameters if name not in found]
     if missing:
-        raise UnknownNameError(f"view {made.name} needs a value for {', '.join(missing)}; {_signature(made)}")
+        told = signature(made.typed, defaults)
+        raise UnknownNameError(f"view {made.name} needs a value for {', '.join(missing)}; {told}")
     return found
 
 
 def _values(column: Any) -> Iterable[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else column  # type: ignore[no-any-return]
-
-
-def _signature(made: Sharding) -> str:
-    named = ", ".join(made.query.parameters)
-    return f"its parameters are {named}" if named else "it has no parameters"
 
 
 def _input_hashes(made: Sharding, requests: pa.Table) -> dict[str, Hashes]:

@@ -19,7 +19,7 @@ from ivme.shards.entries import table_size
 if TYPE_CHECKING:
     from ivme.shards.database import ShardedDatabase
 
-_DRIVER = ("driver", "0")
+DRIVER = ("driver", "0")
 """The key of the rows that the driver puts."""
 
 
@@ -112,8 +112,8 @@ class ShardedBatch:
         shards, cluster = database.checkpoint.shards, database._cluster
         placed = (each for table, rows in self._rows for each in place_rows(catalog, shards, table, rows))
         packed = packed_by_shard(placed)
-        places: list[PutPlace] = [(shard, _DRIVER) for shard in packed]
-        cluster.put(transaction, _DRIVER, packed)
+        places: list[PutPlace] = [(shard, DRIVER) for shard in packed]
+        cluster.put(transaction, DRIVER, packed)
         for number, (table, frame, weight) in enumerate(self._frames):
             places += cluster.place_frame(catalog, table, frame, weight, transaction, f"frame-{number}")
         return StepInput(transaction, places, clipped=tuple(self._clipped), source=self._progress)

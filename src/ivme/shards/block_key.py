@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ivme.query.model import Query, Table
+from ivme.query.names import CLOCK
 from ivme.query.order import Order
 from ivme.query.parse import is_sql
 from ivme.shards.catalog import ViewEntry, ViewText
@@ -32,7 +33,8 @@ Names = tuple[tuple[str, ...], ...]
 class BlockKey:
     """A key: the column of the view that shows it, "" if it is hidden, and the variable that stands for it.
 
-    `places` has the engine's tables, the tables whose rows they have, and the columns by which these are routed;
+    `places` has the engine's tables, the tables whose rows they have, and the columns by which these are routed, "" for
+    the clock, which all shards have;
     `names` those of the engine's tables in each text, None if texts stay as they are; `last` the block whose rows or
     groups are merged from those of shards, None if rows of shards are rows of the view; `order` the one in which these
     are put together.
@@ -51,6 +53,12 @@ def block_keys(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Ite
     read = rests_on(entry, query, tables)
     if not read:
         return
+    clock = ((CLOCK, CLOCK, ""),) if any(table.name == CLOCK for table in read) else ()
+    for key in _keys(entry, query, tables, read):
+        yield replace(key, places=(*key.places, *clock))
+
+
+def _keys(entry: ViewEntry, query: Query, tables: tuple[Table, ...], read: Sequence[Table]) -> Iterator[BlockKey]:
     views, tables = known_to(entry, tables), (*tables, *entry.feeds)
     plain = [_of_plain(key) for key in common_keys([_level(view, seen) for view, seen in views], read)]
     yield from (_named(key, query, views, tables) for key in plain if key.column)

@@ -13,11 +13,10 @@ from typing import Any
 from ivme.errors import SchemaError, UnknownNameError
 from ivme.plan.strategy.options import read_options
 from ivme.query.model import Table
-from ivme.query.model import table as declare
 from ivme.query.names import check_name
-from ivme.query.table import plain_promises, read_promises
 from ivme.shards.functions import NamedFunction
 from ivme.shards.routing import Routing
+from ivme.store.plain import plain_table, read_table
 
 MOST_SHARDS = 1024
 
@@ -69,7 +68,7 @@ class ViewEntry:
             "followed": self.followed,
             "beneath": [view.to_json() for view in self.beneath],
             "functions": [each.to_json() for each in self.functions],
-            **({"feeds": [_table_json(each) for each in self.feeds]} if self.feeds else {}),
+            **({"feeds": [plain_table(each) for each in self.feeds]} if self.feeds else {}),
         }
 
     @staticmethod
@@ -83,7 +82,7 @@ class ViewEntry:
             found["followed"],
             tuple(map(ViewText.from_json, found.get("beneath", ()))),
             tuple(map(NamedFunction.from_json, found.get("functions", ()))),
-            tuple(map(_table_from, found.get("feeds", ()))),
+            tuple(map(read_table, found.get("feeds", ()))),
         )
 
 
@@ -114,6 +113,9 @@ class ShardCatalog:
         return found[name.lower()]
 
     def with_table(self, table: Table) -> ShardCatalog:
+        """With a new table, or with another declaration of one that is there."""
+        if any(other.name == table.name for other in self.tables):
+            return replace(self, tables=tuple(table if other.name == table.name else other for other in self.tables))
         return replace(self, tables=(*self.tables, table))
 
     def without_table(self, name: str) -> ShardCatalog:
@@ -138,14 +140,14 @@ class ShardCatalog:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "tables": [_table_json(t) for t in self.tables],
+            "tables": [plain_table(t) for t in self.tables],
             "views": [view.to_json() for view in self.views],
             "functions": [each.to_json() for each in self.functions],
         }
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ShardCatalog:
-        tables = tuple(_table_from(each) for each in found["tables"])
+        tables = tuple(read_table(each) for each in found["tables"])
         functions = tuple(map(NamedFunction.from_json, found.get("functions", ())))
         return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]), functions)
 
@@ -190,15 +192,3 @@ def _read(name: str, value: Any) -> Any:
     if name == "epsilon" and value not in (None, "auto"):
         return Fraction(value)
     return tuple(value) if isinstance(value, list) else value
-
-
-def _table_json(table: Table) -> dict[str, Any]:
-    return {
-        "name": table.name,
-        "columns": {column.name: str(column.type) for column in table.columns},
-        **plain_promises(table),
-    }
-
-
-def _table_from(found: Mapping[str, Any]) -> Table:
-    return declare(found["name"], found["columns"], **read_promises(found))

@@ -50,6 +50,10 @@ class ShardedChanges:
             if rows is not None and rows.num_rows:
                 yield Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
 
+    def skip(self) -> None:
+        """Forgets what has come since the last time, for one who has read it elsewhere."""
+        self.seen = self._database.step
+
     def close(self) -> None:
         """Stops reading; the shards go on keeping the changes for others."""
         self._open = False

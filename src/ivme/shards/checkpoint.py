@@ -51,6 +51,8 @@ class Record:
     clipped: tuple[str, ...] = ()
     shards: int | None = None
     layout: int = 0
+    changed: Mapping[str, int] = field(default_factory=dict)
+    """How many rows changed in each followed view, as the files of the step have them."""
 
     @property
     def is_layout(self) -> bool:
@@ -63,7 +65,7 @@ class Record:
 
     def next(self, driver: str) -> Record:
         """The record after this one, of a step that changes nothing."""
-        return replace(self, number=self.number + 1, driver=driver, files={}, rows=0, clipped=())
+        return replace(self, number=self.number + 1, driver=driver, files={}, rows=0, clipped=(), changed={})
 
     def to_bytes(self) -> bytes:
         described = {name: getattr(self, name) for name in self.__slots__}

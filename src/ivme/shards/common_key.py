@@ -14,8 +14,11 @@ have of its rows, distinct rows or groups is merged, as for a view of one block 
 key is *hidden* then. The first rows in an order are among the first rows of the shards, if rows and groups are whole
 there: these are put in order, and cut, where the view is read.
 
-Whatever is not known to be like that has no origins: parameters, closures, aggregates over everything, constants,
-pairings, an order by what is not shown. Such views are gathered in one shard.
+Rows that are paired by an inequality keep the origins of columns that both sides have equal. The clock has one row, and
+every shard has it: whatever is joined with it stays as it is.
+
+Whatever is not known to be like that has no origins: parameters, closures, aggregates over everything, constants, an
+order by what is not shown. Such views are gathered in one shard.
 """
 
 from __future__ import annotations
@@ -24,9 +27,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ivme.query.block_names import block_name
-from ivme.query.expression import ColumnRef
+from ivme.query.expression import ColumnRef, Expression
 from ivme.query.functions import Function
 from ivme.query.model import Column, Query, Table
+from ivme.query.names import CLOCK
 from ivme.query.order import Order
 from ivme.query.pairing import Pairing, typed_pairing
 from ivme.query.read_select import ReadSelect
@@ -49,6 +53,8 @@ class Spread:
 
     columns: Mapping[str, Origins] = field(default_factory=dict)
     hidden: tuple[Origins, ...] = ()
+    is_everywhere: bool = False
+    """Whether every shard has all of its rows, as of the clock."""
 
     @property
     def all(self) -> tuple[Origins, ...]:
@@ -59,6 +65,7 @@ Known = dict[str, Spread]
 """By relation."""
 
 _NOWHERE = Spread()
+_EVERYWHERE = Spread(is_everywhere=True)
 _MOST_HIDDEN = 16
 """How many keys a block may have that it does not show; others are left out."""
 
@@ -94,14 +101,14 @@ def common_keys(levels: Sequence[Level], tables: Sequence[Table]) -> Iterator[Co
 
     `tables` are those that it rests on.
     """
-    found: Known = {table.name: _of_table(table) for table in tables}
+    found: Known = {table.name: _of_table(table) for table in tables} | {CLOCK: _EVERYWHERE}
     read = _NOTHING
     for level in levels:
         read = _of_view(level, found)
         is_all = read.order is None or (read.order.is_whole and read.order.ranges is None)
         found[level.name] = read.spread if is_all else _NOWHERE
     types = {(table.name, column.name): column.type for table in tables for column in table.columns}
-    wanted = {table.name for table in tables}
+    wanted = {table.name for table in tables} - {CLOCK}
 
     def is_key(origins: Origins | None) -> bool:
         whole = origins is not None and set(origins) == wanted
@@ -191,7 +198,7 @@ def _of_script(script: SqlScript, tables: tuple[Table, ...], name: str, found: K
             found[last] = _of_union(made, found)
             known = (*known, typed_union(made)[1])
         elif isinstance(made, Pairing):
-            found[last] = _NOWHERE
+            found[last] = _of_pairing(made, found)
             known = (*known, typed_pairing(made)[1])
         else:
             found[last] = _of_query(made, found)
@@ -206,7 +213,46 @@ def _kept(spread: Spread, columns: Iterable[str]) -> Spread:
     return Spread({column: each for column, each in spread.columns.items() if column in wanted})
 
 
+def _of_pairing(pairing: Pairing, found: Known) -> Spread:
+    left, right = (found.get(side.relation, _NOWHERE) for side in (pairing.left, pairing.right))
+    if left.is_everywhere or right.is_everywhere:
+        return _beside_clock(pairing, left, right)
+    pairs = zip(pairing.left.keys, pairing.right.keys, strict=True)
+    keys = {place: _of_equal(*pair, left, right) for place, pair in enumerate(pairs)}
+    shown: dict[str, Origins] = {}
+    width = len(pairing.left.columns)
+    for place, name in enumerate(pairing.columns):
+        side = pairing.left if place < width else pairing.right
+        column = side.columns[place if place < width else place - width]
+        origins = next((keys[n] for n, key in enumerate(side.keys) if key == column), None)
+        if origins is not None and not (pairing.pads and side is pairing.right):  # padded with NULL
+            shown[name] = origins
+    return Spread(shown, _distinct((each for each in keys.values() if each is not None), shown.values()))
+
+
+def _of_equal(one: Expression, other: Expression, left: Spread, right: Spread) -> Origins | None:
+    """The origins of columns that are equal in a pair; None if they have none."""
+    names = [each.name if isinstance(each, ColumnRef) else "" for each in (one, other)]
+    mine, theirs = left.columns.get(names[0]), right.columns.get(names[1])
+    return {**mine, **theirs} if mine is not None and theirs is not None and _agrees(mine, theirs) else None
+
+
+def _beside_clock(pairing: Pairing, left: Spread, right: Spread) -> Spread:
+    """Pairs of rows with the clock. Which row is the nearest one to the clock, no shard knows alone."""
+    if left.is_everywhere and right.is_everywhere:
+        return _EVERYWHERE
+    if pairing.first and left.is_everywhere:
+        return _NOWHERE
+    side, spread = (pairing.right, right) if left.is_everywhere else (pairing.left, left)
+    names = pairing.columns[len(pairing.left.columns) if left.is_everywhere else 0 :]
+    plain = ((n, c.name) for n, c in zip(names, side.columns, strict=False) if isinstance(c, ColumnRef))
+    shown = {name: spread.columns[column] for name, column in plain if column in spread.columns}
+    return Spread(shown, _distinct(spread.all, shown.values()))
+
+
 def _of_query(query: Query, found: Known) -> Spread:
+    if all(found.get(atom.relation, _NOWHERE).is_everywhere for atom in query.atoms):
+        return _EVERYWHERE
     if query.input or query.has_closures or any(atom.closure for atom in query.atoms):
         return _NOWHERE
     shown = ((column.name, column.source) for column in query.head if isinstance(column.source, str))
@@ -238,14 +284,17 @@ def _of_variable(query: Query, variable: str, found: Known) -> Origins | None:
     """The origins of a variable that all atoms have in a plain column; None if there are none, or they disagree."""
     merged: dict[str, str] = {}
     for atom in query.atoms:
-        known = found.get(atom.relation, _NOWHERE).columns
+        spread = found.get(atom.relation, _NOWHERE)
+        if spread.is_everywhere:
+            continue
+        known = spread.columns
         places = zip(atom.terms, atom.columns, strict=True)
         plain = (column.name for term, column in places if term == variable and isinstance(column, ColumnRef))
         chosen = next((known[name] for name in plain if _agrees(known.get(name), merged)), None)
         if chosen is None:
             return None
         merged |= chosen
-    return merged
+    return merged or None
 
 
 def _of_union(union: Union, found: Known) -> Spread:

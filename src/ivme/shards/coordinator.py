@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +20,7 @@ from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.cluster import Cluster
 from ivme.shards.exchange import last_round
 from ivme.shards.message import Message, Question, raise_error
-from ivme.shards.parts import PackedPart
+from ivme.shards.parts import PackedPart, changed_rows
 
 _logger = logging.getLogger("ivme")
 
@@ -47,10 +48,15 @@ class StepInput:
 
 @dataclass(slots=True)
 class OpenStep:
-    """A step that all shards have prepared: their answers, by shard."""
+    """A step that all shards have prepared: their answers, by shard, and the catalog that it makes or leaves."""
 
     transaction: str
     answers: dict[int, Message]
+    catalog: ShardCatalog
+
+    def large_views(self) -> set[str]:
+        """The views whose sums may not fit, as far as the answers know."""
+        return {view for answer in self.answers.values() for view in answer.head["large"]}
 
     def partial_changes(self) -> dict[str, list[Any]]:
         """The changes of views whose rows have parts in several shards."""
@@ -136,7 +142,7 @@ class Coordinator:
         number, catalog = self._begin(given)
         try:
             answers = self._prepare(given, number, catalog)
-            merged = decide(OpenStep(given.transaction, answers))
+            merged = decide(OpenStep(given.transaction, answers, given.catalog or self.catalog))
             record = self._record(given, number, catalog, answers, merged)
         except BaseException:
             self._abort(given.transaction)
@@ -148,7 +154,8 @@ class Coordinator:
         """Does all of a step but its record, and takes it back; raises why it cannot happen."""
         number, catalog = self._begin(given)
         try:
-            decide(OpenStep(given.transaction, self._prepare(given, number, catalog)))
+            answers = self._prepare(given, number, catalog)
+            decide(OpenStep(given.transaction, answers, given.catalog or self.catalog))
         finally:
             self._abort(given.transaction)
 
@@ -218,7 +225,11 @@ class Coordinator:
         rows = sum(answer.head["rows"] for answer in answers.values())
         following = self.last.next(self.driver)
         clipped = tuple(given.clipped)
-        return replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
+        changed = Counter(changed_rows(merged))
+        for answer in answers.values():
+            changed.update(answer.head["changed"])
+        found = replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
+        return replace(found, changed=dict(changed))
 
     def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
         """Changes the number of shards, between two steps: afterwards the checkpoint is to be opened anew.

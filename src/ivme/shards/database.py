@@ -15,20 +15,17 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from ivme.database import Database
 from ivme.errors import PlanError, SparkError, StorageError, still_needed
-from ivme.query.model import Table
-from ivme.query.table import References
-from ivme.query.types import Type
+from ivme.query.names import OWN_TABLES
 from ivme.shards import planning
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.catalog import MOST_SHARDS, ShardCatalog, ViewEntry, check_new_name, read_view_options
 from ivme.shards.changes import ShardedChanges
 from ivme.shards.checkpoint import Checkpoint
+from ivme.shards.clock import ShardClock
 from ivme.shards.cluster import Cluster
 from ivme.shards.coordinator import Coordinator, OpenStep, PutPlace, StepInput, new_transaction
 from ivme.shards.entries import view_loads
-from ivme.shards.function_catalog import FunctionCatalog
 from ivme.shards.functions import mentioned
 from ivme.shards.merged_changes import merged_changes
 from ivme.shards.message import LostError, Message, Question
@@ -36,6 +33,7 @@ from ivme.shards.parts import PackedPart
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import sharding
 from ivme.shards.view import ShardedView
+from ivme.shards.view_query import with_expiry
 
 _ATTEMPTS = 8
 """How often a batch is tried whose hosts are lost on the way."""
@@ -44,7 +42,7 @@ _FIRST_LOOK = 20_000
 """How many entries a view has before it is looked at whether its rows are spread well; then at each doubling."""
 
 
-class ShardedDatabase(FunctionCatalog):
+class ShardedDatabase(ShardClock):
     """Tables and views over shards. One writer at a time."""
 
     def __init__(self, cluster: Cluster, resized: Callable[[], Cluster] | None = None) -> None:
@@ -56,7 +54,14 @@ class ShardedDatabase(FunctionCatalog):
         self._kept_from: int | None = None
         self._views: dict[str, ShardedView] = {}
         self._feeds: list[ShardedChanges] = []
+        self.observers: list[Callable[[], None]] = []
+        """Called after each step, under the lock."""
         self._open(cluster)
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Who holds it sees one step."""
+        return self._lock
 
     def _open(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -87,45 +92,19 @@ class ShardedDatabase(FunctionCatalog):
 
     # Catalog
 
-    def create_table(
-        self,
-        name: str,
-        schema: Mapping[str, str | Type],
-        *,
-        primary_key: str | Iterable[str] | None = None,
-        append_only: bool = False,
-        static: bool = False,
-        references: References | None = None,
-        unique: Iterable[str | Iterable[str]] = (),
-        not_null: Iterable[str] = (),
-    ) -> None:
-        """Creates an empty table; see `Database.create_table`."""
-        with self._lock:
-            self._check_new(name)
-            with Database() as checked:
-                checked.create_table(
-                    name,
-                    schema,
-                    primary_key=primary_key,
-                    append_only=append_only,
-                    static=static,
-                    references=references,
-                    unique=unique,
-                    not_null=not_null,
-                )
-                (made,) = checked.definitions.relations()
-            self._change_catalog(self._catalog.with_table(made))
-
     def create_view(self, name: str, query: str, *, whole_rows: bool = False, **options: object) -> ShardedView:
         """Creates a view and fills it from the tables; see `ivme.explain` for the options.
 
         With `whole_rows`, each row or group is in one shard, at the price of more copies: the changes of a view with
         aggregates or DISTINCT are then followed without merging parts. It is planned before the database is locked.
         """
+        query, reads_clock, options = with_expiry(query, options)
         entry = ViewEntry(name, query, read_view_options(options), Routing(self._shards, (), ()))
         while True:
             with self._lock:
                 self._check_new(name)
+                if reads_clock:
+                    self._make_clock()
                 catalog = self._catalog
             entry = replace(entry, functions=mentioned(catalog.functions, query))
             entry = replace(entry, beneath=planning.views_beneath(entry, catalog))
@@ -210,7 +189,7 @@ class ShardedDatabase(FunctionCatalog):
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of all tables, in the order of their creation."""
-        return tuple(table.name for table in self._catalog.tables)
+        return tuple(table.name for table in self._catalog.tables if table.name not in OWN_TABLES)
 
     def drop_view(self, name: str) -> None:
         """Drops a view."""
@@ -223,16 +202,6 @@ class ShardedDatabase(FunctionCatalog):
             self._views.pop(name, None)
             self._feeds = [feed for feed in self._feeds if feed.view != name]
             self.checkpoint.forget_consumers(name)
-
-    def drop_table(self, name: str) -> None:
-        """Drops a table and its rows, unless views read it."""
-        with self._lock:
-            name = self._catalog.table(name).name
-            tables, views = self._catalog.tables, self._catalog.views
-            needed = [view.name for view in views if name in sharding(view, tables).needed]
-            if needed:
-                raise still_needed("drop", "table", name, needed)
-            self._change_catalog(self._catalog.without_table(name))
 
     def _follow(self, name: str) -> None:
         """From the next step on, the changes of a view are kept."""
@@ -287,6 +256,12 @@ class ShardedDatabase(FunctionCatalog):
             self._settled()
             return self._coordinator.last.sources.get(source)
 
+    def positions(self) -> dict[str, int]:
+        """How far each source has been applied."""
+        with self._lock:
+            self._settled()
+            return dict(self._coordinator.last.sources)
+
     def _settled(self) -> None:
         """Nothing is done while the fate of a step is not known."""
         if self._closed:
@@ -300,6 +275,8 @@ class ShardedDatabase(FunctionCatalog):
         """Takes all shards through a step, or none; `make` puts its rows, again for each attempt."""
         self._settled()
         self._again_if_lost(lambda: self._coordinator.take(make(new_transaction()), self._merged_changes))
+        for observe in self.observers:
+            observe()
         self._coordinator.compact(self._oldest_wanted)
 
     def _try(self, make: Callable[[str], StepInput]) -> None:
@@ -360,10 +337,6 @@ class ShardedDatabase(FunctionCatalog):
         with self._lock:
             table = self._catalog.table(name).name
             return pa.concat_tables(answer.tables[0] for answer in self._ask_all({"op": "table", "table": table}))
-
-    def relation(self, name: str) -> Table:
-        """The declaration of a table."""
-        return self._catalog.table(name)
 
     def entry(self, name: str) -> ViewEntry:
         """A view as the catalog has it."""

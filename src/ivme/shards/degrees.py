@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.query.model import Atom
+from ivme.query.model import Atom, Table
 from ivme.shards.hypercube import Occurrence, choose_patterns, expected_load
 from ivme.shards.merge import WEIGHT
 from ivme.shards.routing import Routing, kept_rows, variable_hashes
@@ -27,12 +27,13 @@ _TELLING = 1000
 """From so many rows on, the number of a variable's values says something about those to come."""
 
 
-def local_degrees(atom: Atom, rows: pa.Table) -> dict[str, Any]:
+def local_degrees(atom: Atom, table: Table, rows: pa.Table) -> dict[str, Any]:
     """The statistics of one atom in one shard; sorting its rows is what it costs."""
     _, plain = kept_rows(atom, rows.drop_columns([WEIGHT]))
-    hashes = variable_hashes(atom, plain, frozenset(atom.variables))
+    parts = [hashes for _, hashes in variable_hashes(atom, table, plain, frozenset(atom.variables))]
     variables = {}
-    for variable, found in hashes.items():
+    for variable in atom.variables:
+        found = np.concatenate([np.empty(0, np.uint64), *(part[variable] for part in parts if variable in part)])
         values, counts = np.unique(found, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:_MOST_LISTED]
         listed = [[int(value), int(count)] for value, count in zip(values[most], counts[most], strict=True)]

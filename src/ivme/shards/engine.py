@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from ivme.changes import Changes
 from ivme.database import Database
-from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.arrow_types import arrow_type, declared_type
+from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.delta import Delta, delta_table
 from ivme.plan.explain.explanation import Explanation
@@ -36,6 +37,7 @@ class Engine:
         """`tables` maps the engine's tables to the relations that their rows come from."""
         self.relations = dict(tables)
         self.sharding = sharding
+        self._declared = tuple(declared)
         called = () if sharding is None else sharding.functions
         self._database = Database(functions=[each.user_function() for each in called], replan=False)
         self._database.definitions.functions.defined.update(defined(called))  # those that the parsed query calls
@@ -55,6 +57,22 @@ class Engine:
     @staticmethod
     def of_table(table: Table) -> Engine:
         return Engine({table.name: table.name}, [table])
+
+    def grown(self, table: Table) -> Engine:
+        """The engine of a table with what it has now, which is this one unless columns were added.
+
+        The rows have the defaults of new columns.
+        """
+        if self._declared[0].columns == table.columns:
+            return self
+        ((name, rows),) = self.contents()
+        made, values = Engine.of_table(table), dict(table.defaults)
+        for column in table.columns[rows.num_columns - 1 :]:
+            value = values[column.name].value if column.name in values else None
+            filled = arrow_array([value] * rows.num_rows, declared_type(table, column))
+            rows = rows.add_column(rows.num_columns - 1, column.name, filled)
+        made.apply([(name, rows)])
+        return made
 
     @staticmethod
     def of_view(sharding: Sharding) -> Engine:

@@ -17,7 +17,7 @@ from ivme.engine.runtime.decoding import is_global
 from ivme.errors import PlanError
 from ivme.query.model import Aggregate
 from ivme.query.shape import is_shape
-from ivme.shards.access import completed, read_requests
+from ivme.shards.access import completed, read_request
 from ivme.shards.merge import WEIGHT
 from ivme.shards.sharding import Sharding
 
@@ -32,7 +32,7 @@ def listed(made: Sharding, parameters: Mapping[str, Any], ask: Ask) -> pa.Table:
     members = requests_of(query, types, given)
     if is_shape(query):
         return ask(_with_lists(made, given))
-    answers = [ask(read_requests(made, {name: [value] for name, value in each.items()})) for each in members]
+    answers = [ask(read_request(made, each)) for each in members]
     schema = pa.schema([pa.field(c.name, arrow_type(t)) for c, t in zip(query.head, made.typed.head, strict=True)])
     parts = [
         (batch.drop_columns([WEIGHT]), batch.column(WEIGHT).to_numpy())

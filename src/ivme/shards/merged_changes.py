@@ -2,15 +2,16 @@
 
 What changed in its part, each shard says by itself. What the groups that changed somewhere are now, all shards are
 asked within the step: that is the value after it. Without the changes it is the value before. A sum that does not fit
-its type is found here, before the step has happened. Nothing is kept in the driver; a shard looks through its rows of
-the view once for a step that changes any (`whole_rows=True` spares that). Of a view that shows the first rows in an
-order, all shards tell their first ones.
+its type is found here, before the step has happened, also one of a view that the step makes. Nothing is kept in the
+driver; a shard looks through its rows of the view once for a step that changes any (`whole_rows=True` spares that). Of
+a view that shows the first rows in an order, all shards tell their first ones.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
+from ivme.errors import DataError
 from ivme.shards.access import in_order, put_together
 from ivme.shards.coordinator import Coordinator, OpenStep
 from ivme.shards.engine import change_schema
@@ -22,12 +23,26 @@ from ivme.shards.sharding import Sharding, sharding
 def merged_changes(coordinator: Coordinator, step: OpenStep) -> list[PackedPart]:
     """The changes of followed views whose rows have to be merged; DataError if a sum of any view does not fit."""
     found = []
-    for view, changes in step.partial_changes().items():
-        entry = coordinator.catalog.view(view)
-        change = _merged(coordinator, step, sharding(entry, coordinator.catalog.tables), pa.concat_tables(changes))
-        if change.num_rows and entry.followed:
-            found.append(PackedPart.of(Part(EngineKey(view, 0, 0), CHANGE, change)))
+    try:
+        _check_new(coordinator, step)
+        for view, changes in step.partial_changes().items():
+            entry = coordinator.catalog.view(view)
+            made = sharding(entry, coordinator.catalog.tables)
+            change = _merged(coordinator, step, made, pa.concat_tables(changes))
+            if change.num_rows and entry.followed:
+                found.append(PackedPart.of(Part(EngineKey(view, 0, 0), CHANGE, change)))
+    except DataError as error:
+        raise DataError(f"{error}; nothing was changed") from None
     return found
+
+
+def _check_new(coordinator: Coordinator, step: OpenStep) -> None:
+    """Raises DataError if a sum of a view that the step makes does not fit."""
+    there = {view.name for view in coordinator.catalog.views}
+    for view in sorted(step.large_views() - there):
+        made = sharding(step.catalog.view(view), step.catalog.tables)
+        answers = coordinator.within(step, {"op": "parts", "view": view}, (pa.table({}),))
+        _rows(made, pa.concat_tables(answer.tables[0] for answer in answers if answer.tables))
 
 
 def _merged(coordinator: Coordinator, step: OpenStep, made: Sharding, changed: pa.Table) -> pa.Table:

@@ -78,6 +78,15 @@ class PackedPart:
         return Part(EngineKey(name, generation, pattern), table, pa.ipc.open_stream(self.body).read_all())
 
 
+def changed_rows(changes: Iterable[PackedPart]) -> dict[str, int]:
+    """By view, how many rows changed."""
+    found: dict[str, int] = {}
+    for part in changes:
+        name = json.loads(part.head)[0]
+        found[name] = found.get(name, 0) + part.rows
+    return found
+
+
 def pieces(parts: Iterable[PackedPart]) -> list[bytes | pa.Buffer]:
     """The bytes of a file of parts, piece by piece."""
     return [piece for part in parts for piece in (part.head, part.body)]

@@ -221,7 +221,7 @@ def fed_notes(entry: ViewEntry) -> tuple[str, ...]:
 
 def keyed_notes(entry: ViewEntry, key: BlockKey) -> tuple[str, ...]:
     """By what a view of several blocks is spread."""
-    columns = ", ".join(dict.fromkeys(f"{relation}.{column}" for _, relation, column in key.places))
+    columns = ", ".join(dict.fromkeys(f"{relation}.{column}" for _, relation, column in key.places if column))
     by = f"{key.column} ({columns})" if key.column else columns
     merged = "" if key.last is None else "; its rows are merged from those of the shards where it is read"
     if key.order is not None:

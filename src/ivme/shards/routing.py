@@ -16,8 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ivme.engine.expression.arrow_values import evaluate_table
-from ivme.query.expression import ColumnRef
-from ivme.query.model import Atom
+from ivme.query.expression import ColumnRef, Expression
+from ivme.query.failures import failure_of
+from ivme.query.model import Atom, Table
 from ivme.shards.hashing import Hashes, coordinates, hash_column, hash_rows
 from ivme.shards.hypercube import Pattern
 
@@ -112,15 +113,40 @@ def kept_rows(atom: Atom, data: pa.Table) -> tuple[Numbers | None, pa.Table]:
     return kept, data.take(pa.array(kept))
 
 
-def variable_hashes(atom: Atom, data: pa.Table, wanted: frozenset[str]) -> dict[str, Hashes]:
-    """The hashes of an atom's variables, of those that are wanted, for rows of its table. Its columns are typed."""
-    found: dict[str, Hashes] = {}
+def variable_hashes(
+    atom: Atom, table: Table, data: pa.Table, wanted: frozenset[str]
+) -> Iterator[tuple[Numbers | None, dict[str, Hashes]]]:
+    """The hashes of an atom's variables, of those that are wanted, for rows of its table. Its columns are typed.
+
+    Rows come by the variables whose values fail for them, with their numbers (None stands for all rows). These have no
+    hash: such a row goes wherever its other variables allow, as it joins with everything.
+    """
+    columns: dict[str, Expression] = {}
     for term, column in zip(atom.terms, atom.columns, strict=True):
-        if isinstance(term, str) and term in wanted and term not in found:
-            plain = isinstance(column, ColumnRef) and column.name in data.column_names
-            values = data.column(column.name) if plain else evaluate_table(column, data)  # type: ignore[union-attr]
-            found[term] = hash_column(values)
+        if isinstance(term, str) and term in wanted:
+            columns.setdefault(term, column)
+    tests = {variable: failure_of(column, table) for variable, column in columns.items()}
+    failing = {variable: _holds(test, data) for variable, test in tests.items() if test is not None}
+    if not any(mask.any() for mask in failing.values()):
+        yield None, {variable: _hashed(column, data) for variable, column in columns.items()}
+        return
+    kinds, which = np.unique(np.stack(list(failing.values())), axis=1, return_inverse=True)
+    for number, fails in enumerate(kinds.T):
+        lost = {variable for variable, is_lost in zip(failing, fails, strict=True) if is_lost}
+        chosen = np.flatnonzero(which.reshape(-1) == number)
+        rows = data.take(pa.array(chosen))
+        yield chosen, {variable: _hashed(column, rows) for variable, column in columns.items() if variable not in lost}
+
+
+def _holds(test: Expression, data: pa.Table) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = evaluate_table(test, data).to_numpy(zero_copy_only=False).astype(bool)
     return found
+
+
+def _hashed(column: Expression, data: pa.Table) -> Hashes:
+    if isinstance(column, ColumnRef) and column.name in data.column_names:
+        return hash_column(data.column(column.name))
+    return hash_column(evaluate_table(column, data))
 
 
 def asked_places(routing: Routing, inputs: Mapping[str, Hashes]) -> set[tuple[int, int]]:

@@ -19,7 +19,7 @@ from ivme.shards.distribute import packed_by_shard
 from ivme.shards.exchange import placed_changes
 from ivme.shards.held_step import HeldStep, Round, StepError
 from ivme.shards.message import LostError, Message, error_head
-from ivme.shards.parts import PackedPart
+from ivme.shards.parts import PackedPart, changed_rows
 from ivme.shards.shard import Shard
 
 PutKey = tuple[str, str]
@@ -252,6 +252,7 @@ class _OpenStep:
         views = [view for view, _ in held.partial]
         rows = sum(part.rows for part in self._parts)
         head = {"file": self.file, "rows": rows, "entries": held.entries, "partial": views, "large": held.large}
+        head["changed"] = changed_rows(held.changes)
         self._is_through = True
         self._answer(Message(head, tuple(change for _, change in held.partial)))
 

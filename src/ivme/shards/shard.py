@@ -45,6 +45,7 @@ class Shard:
         self.catalog = ShardCatalog()
         self.catalog_name: str | None = None
         self.engines: dict[EngineKey, Engine] = {}
+        self._held: tuple[ShardCatalog, Mapping[EngineKey, Engine]] | None = None
 
     @property
     def entries(self) -> dict[str, int]:
@@ -211,11 +212,14 @@ class Shard:
             return _by_engine(now)
 
         try:
+            self._held = wanted, engines
             old = [each for each in work if each[0] in self.engines]
             kept = self._hold_all(old, clipped, held, decided, checked)
         except BaseException:
             _stop_following(followed)
             raise
+        finally:
+            self._held = None
         if kept:
             self.catalog, self.engines, self.catalog_name, self.step = wanted, engines, name, number
         else:
@@ -272,14 +276,15 @@ class Shard:
         return kept
 
     def _adopted(self, catalog: ShardCatalog) -> dict[EngineKey, Engine]:
-        """The engines of a new catalog: those that are there, and new ones."""
-        wanted: dict[EngineKey, Any] = {EngineKey(table.name): table for table in catalog.tables}
+        """The engines of a new catalog: those that are there, also with more columns, and new ones."""
+        found: dict[EngineKey, Engine] = {}
+        for table in catalog.tables:
+            key = EngineKey(table.name)
+            found[key] = self.engines[key].grown(table) if key in self.engines else Engine.of_table(table)
         for view in catalog.views:
-            wanted.update(dict.fromkeys(self._keys(view), sharding(view, catalog.tables)))
-        return {
-            key: self.engines.get(key) or (Engine.of_table(what) if key.is_table else Engine.of_view(what))
-            for key, what in wanted.items()
-        }
+            made = sharding(view, catalog.tables)
+            found |= {key: self.engines.get(key) or Engine.of_view(made) for key in self._keys(view)}
+        return found
 
     def _keys(self, view: ViewEntry) -> list[EngineKey]:
         """The engines that a view has here: those of patterns that have a cell in this shard."""
@@ -325,8 +330,12 @@ class Shard:
         return None if nodes is None else pa.table({"node": pa.array(nodes, ends.schema.types[0])})
 
     def parts_of(self, view: str, keys: pa.Table) -> pa.Table | None:
-        """What this shard has of the rows or groups with these keys; None if it has no engine of the view."""
-        parts = [self.engines[key].parts_of(keys) for key in self._keys(self.catalog.view(view))]
+        """What this shard has of the rows or groups with these keys; None if it has no engine of the view.
+
+        Within a step that makes views, these are there already.
+        """
+        catalog, engines = self._held or (self.catalog, self.engines)
+        parts = [engines[key].parts_of(keys) for key in self._keys(catalog.view(view))]
         return pa.concat_tables(parts) if parts else None
 
     def table_rows(self, table: str) -> pa.Table:
@@ -359,7 +368,7 @@ class Shard:
         """Statistics of the values in this shard's rows of a view's tables."""
         plan = sharding(catalog.view(view), catalog.tables)
         atoms = with_failing_rows(plan.query)
-        return [local_degrees(atom, self.relation_rows(atom.relation)) for atom in atoms]
+        return [local_degrees(atom, plan.table(atom.relation), self.relation_rows(atom.relation)) for atom in atoms]
 
 
 def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:

@@ -103,9 +103,6 @@ class Sharding:
         """What is declared of a table, or known of a view that feeds this one."""
         return next(table for table in self.tables if table.name == relation)
 
-    def _columns(self, relation: str) -> list[str]:
-        return list(self.table(relation).column_names)
-
     def engine_tables(self) -> tuple[Table, ...]:
         """The tables that an engine has."""
         return (*(replace(self.table(o.relation), name=o.table) for o in self.occurrences), *self.unread)
@@ -153,11 +150,17 @@ class Sharding:
             if occurrence.relation != relation:
                 continue
             kept, rows = kept_rows(occurrence.atom, data)
-            hashes = variable_hashes(occurrence.atom, rows, self.routing.variables)
-            if occurrence.identity in self.routing.variables:
-                hashes[occurrence.identity] = hash_rows(rows.select(self._columns(relation)).columns, rows.num_rows)
-            for pattern, shard, numbers in places(self.routing, hashes, rows.num_rows):
+            for pattern, shard, numbers in self._places(occurrence, rows):
                 yield pattern, shard, occurrence.table, numbers if kept is None else kept[numbers]
+
+    def _places(self, occurrence: Occurrence, rows: pa.Table) -> Iterator[tuple[int, int, Numbers]]:
+        table, wanted = self.table(occurrence.relation), self.routing.variables
+        for chosen, hashes in variable_hashes(occurrence.atom, table, rows, wanted):
+            part = rows if chosen is None else rows.take(pa.array(chosen))
+            if occurrence.identity in wanted:
+                hashes[occurrence.identity] = hash_rows(part.select(list(table.column_names)).columns, part.num_rows)
+            for pattern, shard, numbers in places(self.routing, hashes, part.num_rows):
+                yield pattern, shard, numbers if chosen is None else chosen[numbers]
 
 
 def row_identity(number: int) -> str:
@@ -270,7 +273,8 @@ def _route_key(atom: Atom, variables: frozenset[str]) -> tuple[Any, ...]:
 def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]:
     """The columns of partial rows: inputs, outputs, the count, and the parts of the aggregates.
 
-    Without aggregates the rows of shards are rows of the view. With `whole` groups a part is all there is.
+    Without aggregates the rows of shards are rows of the view. With `whole` groups a part is all there is. A part that
+    the view shows has the view's name for it, so that messages of engines name it so.
     """
     if not query.aggregates:
         return query.head
@@ -278,8 +282,9 @@ def partial_head(query: Query, *, whole: bool = False) -> tuple[HeadColumn, ...]
     for aggregate in query.aggregates:
         names = (aggregate.function,) if whole else aggregate.definition.parts or (aggregate.function,)
         parts += [aggregate if part == aggregate.function else Aggregate(part, aggregate.variable) for part in names]
-    keys = [HeadColumn(f"k{i}", variable) for i, variable in enumerate(query.input + query.output)]
-    return (*keys, *(HeadColumn(f"a{i}", part) for i, part in enumerate(dict.fromkeys(parts))))
+    shown = {column.source: column.name for column in reversed(query.head)}
+    keys = [HeadColumn(f"#k{i}", variable) for i, variable in enumerate(query.input + query.output)]
+    return (*keys, *(HeadColumn(shown.get(part, f"#a{i}"), part) for i, part in enumerate(dict.fromkeys(parts))))
 
 
 def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:

@@ -19,11 +19,12 @@ from ivme.definitions.readable_table import ReadableTable
 from ivme.definitions.user_functions import UserFunction
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.runtime.delta import ArrowRows, Delta
-from ivme.errors import PlanError, SchemaError, SparkError
+from ivme.errors import SchemaError, SparkError
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.changes import view_change
+from ivme.shards.checkpoint import Record
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.distribute import place_in_table, with_weights
 from ivme.shards.merge import WEIGHT, consolidated
@@ -57,8 +58,10 @@ class ShardedState:
                 )
         for name in shards.tables:
             self._declare(shards.relation(name))
+        if shards.now is not None:
+            self._known.advance(shards.now)
         for name in shards.views:
-            entry = shards.entry(name)
+            entry = shards.entry(name)  # its text has what expires as a condition
             self._known.create_view(entry.name, entry.text, **dict(entry.options))
 
     def _declare(self, table: Table) -> None:
@@ -66,6 +69,15 @@ class ShardedState:
         self._known.create_table(table.name, types, **promises(table))
 
     # What is known
+
+    @property
+    def known(self) -> Database:
+        """A database with the same tables and views, and no rows."""
+        return self._known
+
+    def positions(self) -> dict[str, int]:
+        """How far each source has been applied."""
+        return self.shards.positions()
 
     @property
     def definitions(self) -> Definitions:
@@ -81,8 +93,13 @@ class ShardedState:
 
     @property
     def now(self) -> datetime | None:
-        """Shards have no clock."""
-        return None
+        """What the clock says; None if there is none."""
+        return self.shards.now
+
+    def advance(self, now: datetime) -> None:
+        """Moves the clock on, which is made if there is none."""
+        self.shards.advance(now)
+        self._known.advance(now)
 
     def relation(self, name: str) -> Table:
         """The declaration of a table, or of a view as if it were a table."""
@@ -107,8 +124,9 @@ class ShardedState:
         self.shards.drop_table(name)
         self._known.drop_table(name)
 
-    def add_column(self, table: str, column: str, *_: object) -> None:
-        raise PlanError(f"column {column} cannot be added to table {table}: tables over shards keep their columns")
+    def add_column(self, table: str, column: str, type_: Any, default: object = None) -> None:
+        self.shards.add_column(table, column, type_, default)
+        self._known.add_column(table, column, type_, default)
 
     # Rows
 
@@ -151,6 +169,11 @@ class ShardedState:
         if rows is None or not rows.num_rows:
             return None
         return Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
+
+    def record_of(self, batch: int) -> Record | None:
+        """The record of the step of a batch, as long as it is kept."""
+        step = self._step_of(batch)
+        return None if step is None else self.shards.checkpoint.record(step)
 
     def release(self) -> None:
         """All sinks have the last batch."""

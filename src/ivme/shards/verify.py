@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from ivme.database import Database
 from ivme.engine.codes.nested_values import python_values
 from ivme.engine.expression.arrow_values import evaluate_table
 from ivme.engine.read.verify import compare_rows, counted
-from ivme.query.failures import with_failing_rows
+from ivme.query.failures import failure_of, with_failing_rows
 from ivme.query.shape import is_shape
 from ivme.query.types import Type
 from ivme.shards.catalog import ViewEntry, ViewText
@@ -77,6 +79,9 @@ def _some_requests(fresh: Database, made: Sharding) -> list[dict[str, Any]]:
         closure = made.query.table(atom.relation).closure_of
         rows, _ = fresh.contents(atom.relation if closure is None else closure.relation)
         _, kept = kept_rows(atom, rows)
+        test = failure_of(column, made.query.table(atom.relation))
+        if test is not None:
+            kept = kept.filter(pc.invert(evaluate_table(test, kept)))
         found = python_values(evaluate_table(column, kept.slice(0, _REQUESTS)))
         values[name] = [value for value in found if value is not None]
     size = min(map(len, values.values()))

@@ -15,7 +15,14 @@ from ivme.errors import DataError, PlanError, UnknownNameError
 from ivme.extras import pandas_frame
 from ivme.query.closures import is_closure
 from ivme.query.model import Column, Table
-from ivme.shards.access import put_many_together, put_together, questions_for, questions_for_many, read_requests
+from ivme.shards.access import (
+    put_many_together,
+    put_together,
+    questions_for,
+    questions_for_many,
+    read_request,
+    read_requests,
+)
 from ivme.shards.changes import ShardedChanges
 from ivme.shards.entries import view_loads
 from ivme.shards.lists import listed, refuse_lists
@@ -92,7 +99,7 @@ class ShardedView:
             made = self.sharding
             if made.query.lists:
                 return listed(made, parameters, lambda requests: self._asked(made, requests))
-            return self._asked(made, read_requests(made, {name: [value] for name, value in parameters.items()}))
+            return self._asked(made, read_request(made, parameters))
 
     def _asked(self, made: Sharding, requests: pa.Table) -> pa.Table:
         answers = self._database._ask(questions_for(made, requests))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ivme.plan.strategy.options import read_options
 from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Query, Table
-from ivme.query.parse import as_asked
+from ivme.query.parse import as_asked, is_sql
+from ivme.query.rewrite.clock import reads_clock
+from ivme.query.rewrite.clock import with_expiry as expiring_text
 from ivme.query.shape import view_shape
+from ivme.query.sql import one_statement
 from ivme.query.typed import typed
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.functions import defined
@@ -17,6 +24,18 @@ def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
     options = dict(entry.options)
     query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
     return closures_as_relations(query, options.get("graph", "digraph"))
+
+
+def with_expiry(text: str, options: Mapping[str, Any]) -> tuple[str, bool, dict[str, Any]]:
+    """A text with the option `expire` as a condition, whether it then reads the clock, and its other options."""
+    others = {name: value for name, value in options.items() if name != "expire"}
+    if not isinstance(text, str) or not is_sql(text):
+        return text, False, dict(options)
+    expire = read_options(options).expire
+    source, node = one_statement(text, functions={})
+    if expire is None:
+        return text, reads_clock(node), others
+    return expiring_text(source, node, expire), True, others
 
 
 def view_as_table(view: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Table:

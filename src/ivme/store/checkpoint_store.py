@@ -22,6 +22,9 @@ from ivme.store import system
 _OBJECTS = ("s3", "gs", "az", "abfss")
 """Schemes of object stores that can create an object if it is absent."""
 
+_HADOOP = ("hdfs", "viewfs")
+"""Schemes of Hadoop's file systems."""
+
 Piece: TypeAlias = "bytes | pa.Buffer"
 
 
@@ -130,8 +133,12 @@ def open_checkpoint_store(address: str | Path) -> CheckpointStore:
         from ivme.store.object_store import ObjectStore
 
         return ObjectStore(text)
+    if parts.scheme in _HADOOP:
+        from ivme.store.hadoop_store import HadoopStore
+
+        return HadoopStore(text)
     if "://" in text:
-        known = ", ".join(f"{scheme}://" for scheme in _OBJECTS)
+        known = ", ".join(f"{scheme}://" for scheme in (*_OBJECTS, *_HADOOP))
         raise StorageError(
             f"the checkpoint {text} is on {parts.scheme}, which is not supported; use a folder or {known}"
         )

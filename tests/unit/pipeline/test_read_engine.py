@@ -50,17 +50,6 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
     "too many": ({"engine": "{shards: 5000}"}, "engine.shards is at most 1024"),
     "more hosts than shards": ({"engine": "{shards: 2, hosts: 3}"}, "3 hosts cannot serve 2 shards"),
     "another field": ({"engine": "{shard: 2}"}, "engine has an unknown field shard; did you mean shards?"),
-    "a copy of the state": ({"head": "copy: there\n"}, "the tables are in the checkpoint of the engine"),
-    "a watermark": ({"table": "    watermark: {column: at, delay: 1 hour}\n"}, "shards have no clock yet"),
-    "rows that expire": (
-        {"views": "  v: {sql: 'SELECT a, at FROM R', expire: 'at + INTERVAL 7 DAY'}"},
-        "view v compares rows with the clock",
-    ),
-    "the clock": ({"views": "  v: {sql: 'SELECT a FROM R WHERE at > NOW()'}"}, "view v compares rows with the clock"),
-    "the clock beneath a view": (
-        {"views": "  v: {sql: 'SELECT a FROM R WHERE at > NOW()'}\n  w: {sql: 'SELECT a FROM v'}"},
-        "view v compares rows with the clock",
-    ),
     "a ring": ({"views": "  v: {sql: 'SELECT a FROM R', semantics: ring}"}, "semantics='ring'"),
     "several counts of distinct values": (
         {"views": "  v: {sql: 'SELECT COUNT(DISTINCT a) AS x, COUNT(DISTINCT b) AS y FROM R'}"},
@@ -75,6 +64,20 @@ def test_what_shards_cannot_do_is_refused_by_name_when_the_file_is_read(tmp_path
     with pytest.raises(PipelineError, match=r"p\.yml:") as error:
         read(tmp_path, **given)
     assert message in str(error.value)
+
+
+def test_watermarks_and_views_with_the_time_are_read_and_explained(tmp_path: Path) -> None:
+    views = (
+        "  v: {sql: 'SELECT a FROM R WHERE at > NOW()'}\n"
+        "  w: {sql: 'SELECT a, COUNT(*) AS n FROM R GROUP BY a', expire: 'at + INTERVAL 7 DAY'}\n"
+        "  x: {sql: 'SELECT n, COUNT(*) AS m FROM w GROUP BY n'}"
+    )
+    read(tmp_path, table="    watermark: {column: at, delay: 1 hour}\n", views=views, head="copy: there\n")
+    found = read_pipeline(tmp_path / "p.yml")
+    with Database() as database:
+        declare_all(found, database)
+        told = dict(explained(found, database))
+    assert all("over 4 shards" in told[name][0] for name in "vwx"), told
 
 
 def test_explain_says_which_views_are_spread_and_which_are_in_one_shard_and_why(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from ivme.errors import StorageError
 from ivme.store.checkpoint_store import CheckpointStore, FolderStore, open_checkpoint_store
+from ivme.store.hadoop_store import HadoopStore
 from tests.sharded_databases import local_database
 
 
@@ -52,10 +53,15 @@ def _put_one_after_the_other() -> None:
     setattr(S3Response, "put_object", put_alone)  # noqa: B010
 
 
-@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture(params=["folder", "hadoop", pytest.param("s3", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> CheckpointStore:
     if request.param == "folder":
         return open_checkpoint_store(tmp_path)
+    if request.param == "hadoop":  # what creates is that of a folder here; tests/spark has Hadoop's own
+        made = FolderStore(tmp_path)
+        return HadoopStore(f"file://{tmp_path}").created_by(
+            lambda address, data: made.create(address.removeprefix(f"file://{tmp_path}/"), data)
+        )
     return open_checkpoint_store(f"{request.getfixturevalue('bucket')}/{tmp_path.name}")
 
 

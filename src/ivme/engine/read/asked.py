@@ -14,6 +14,7 @@ from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, UnknownNameError
 from ivme.query.defaults import default_of
+from ivme.query.typed import TypedQuery
 from ivme.query.types import Type
 
 _EXACT = {"int": int, "float": float, "string": str, "bool": bool, "date": date}
@@ -65,15 +66,7 @@ class Asked:
 
     def signature(self) -> str:
         """What the view takes, in words."""
-        query, types = self._state.typed.query, self._state.typed.types
-        if not query.parameters:
-            return "it takes none"
-        pairs = zip(query.parameters, query.input, strict=True)
-        return f"it takes {', '.join(self._described(name, types[variable]) for name, variable in pairs)}"
-
-    def _described(self, name: str, type_: Type) -> str:
-        what = f"list of {type_}" if name in dict(self._state.typed.query.lists) else str(type_)
-        return f"{name}: {what}" + (f" = {self.defaults[name]!r}" if name in self.defaults else "")
+        return signature(self._state.typed, self.defaults)
 
     def codes(self, parameters: Mapping[str, Any]) -> tuple[tuple[int, ...] | None, dict[str, Any]]:
         """The codes of the inputs, or None if a value occurs nowhere; and the values by variable. Under the lock."""
@@ -112,6 +105,20 @@ class Asked:
 
     def _is_known(self, block: str, code: int) -> bool:
         return self._reader.row_at(self._reader.catalog.views[block], [code], {}) is not None
+
+
+def signature(typed: TypedQuery, defaults: Mapping[str, Any]) -> str:
+    """What a view takes, in words."""
+    query = typed.query
+
+    def described(name: str, type_: Type) -> str:
+        what = f"list of {type_}" if name in dict(query.lists) else str(type_)
+        return f"{name}: {what}" + (f" = {defaults[name]!r}" if name in defaults else "")
+
+    if not query.parameters:
+        return "it takes none"
+    pairs = zip(query.parameters, query.input, strict=True)
+    return f"it takes {', '.join(described(name, typed.types[variable]) for name, variable in pairs)}"
 
 
 def known_codes(reader: Reader, block: str, codes: Codes) -> Codes:

@@ -32,7 +32,7 @@ _NEVER = "9999-12-31 23:59:59.999999"
 
 def with_clock(source: SqlText, node: exp.Expr, expire: object = None) -> exp.Expr:
     """The query over the clock, if it compares rows with NOW(), or if they expire."""
-    if expire is None and not any(map(_is_now, node.find_all(exp.CurrentTimestamp, exp.Anonymous))):
+    if expire is None and not reads_clock(node):
         return node
     made = node.copy()
     if expire is not None:
@@ -43,6 +43,23 @@ def with_clock(source: SqlText, node: exp.Expr, expire: object = None) -> exp.Ex
             set_where(select, [replaced(each, _time) if _has_now(each) else each.copy() for each in conditions])
             _join_clock(select)
     return made
+
+
+def reads_clock(node: exp.Expr) -> bool:
+    """Whether a query has NOW() somewhere."""
+    return any(map(_is_now, node.find_all(exp.CurrentTimestamp, exp.Anonymous)))
+
+
+def with_expiry(source: SqlText, node: exp.Expr, expire: object) -> str:
+    """The text of a query whose rows expire, with the condition in its WHERE.
+
+    >>> from ivme.query.sql import one_statement
+    >>> with_expiry(*one_statement("SELECT a FROM R"), "ts")
+    "SELECT a FROM R WHERE COALESCE(ts, CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)) > CURRENT_TIMESTAMP()"
+    """
+    made = node.copy()
+    _expire(source, made, expire)
+    return made.sql(DIALECT)
 
 
 def with_clock_table(tables: tuple[Table, ...], nodes: Iterable[exp.Expr]) -> tuple[Table, ...]:

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from ivme.engine.runtime.delta import Delta as ViewDelta
 from ivme.errors import DataError, PipelineError, SparkError
 from ivme.pipeline.journal import ChangeFile, Planned, RunJournal
 from ivme.pipeline.model import Pipeline
@@ -133,7 +132,7 @@ class Driver:
         if self.reached < 0:
             load_all(self)
         create_views(self)
-        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal, self._save_copy, self._kept)
+        self.outlets = Sinks(self.spark, self.pipeline, self.database, self.journal, self._save_copy, self.sharded)
         self.sources: dict[str, Source] = {
             source.table.name: self._source(source.table.name)
             for source in self.pipeline.sources
@@ -146,11 +145,6 @@ class Driver:
         self.outlets.write_first(self.reached)
         if self.sharded is not None:
             self.sharded.release()
-
-    @property
-    def _kept(self) -> Callable[[int, str], ViewDelta | None] | None:
-        """What gives the changes of a batch again, if the database keeps them."""
-        return None if self.sharded is None else self.sharded.change_of_batch
 
     def _save_copy(self) -> None:
         """Brings the copy of the state up to date; sinks write nothing that it does not have."""
@@ -288,6 +282,8 @@ class Driver:
 
     def apply(self, planned: Planned, changes: Mapping[str, TableChanges], start: float, lag: int) -> None:
         """The database takes changes and the number of their batch, and the sinks get what changed in the views."""
+        if self.sharded is not None:
+            self._save_copy()  # shards may outlive this machine, and know of the batch then
         applying, table = time.perf_counter(), table_of(planned.source)
         with self.database.batch(source=SOURCE, position=planned.number) as batch:
             for name, delta in changes.items():

@@ -10,11 +10,13 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from ivme.engine.ingest.rows import to_arrow
 from ivme.pipeline.journal import Planned
 from ivme.pipeline.model import Rows, TableSource
 from ivme.pipeline.plan_changes import VIEWS, Definitions, definitions
@@ -22,7 +24,8 @@ from ivme.pipeline.read_tables import create_table
 from ivme.pipeline.table_changes import TableChanges
 from ivme.pipeline.tables_of_source import tables_of
 from ivme.pipeline.transactions import transaction_tables
-from ivme.pipeline.watermarks import clock_changes, create_watermarks
+from ivme.pipeline.watermarks import as_moment, clock_changes, clock_moves, create_watermarks
+from ivme.query.model import Table
 from ivme.spark.pipeline.events import Opening
 from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.gathering import collected
@@ -77,8 +80,21 @@ def _load_shards(driver: Driver, shards: ShardedState, loads: Sequence[tuple[Tab
     """The same over shards: Spark's tasks put the rows to their shards, and none passes through the driver."""
     names = ", ".join(source.table.name for source, _ in loads)
     with _told(driver, "load", names, 0, 1), shards.batch(source=SOURCE, position=0) as batch:
-        for source, load in loads:
-            batch.apply(source.table.name, _frame(driver, source, load), 1)
+        frames = [(source, _frame(driver, source, load)) for source, load in loads]
+        latest = {source.table.name: _latest(source, frame) for source, frame in frames if source.watermark is not None}
+        for source, frame in frames:
+            batch.apply(source.table.name, frame, 1)
+        for name, moved in clock_moves(shards, driver.pipeline.tables, latest).items():
+            batch.apply(name, moved.rows, moved.weights)
+
+
+def _latest(source: TableSource, frame: DataFrame) -> datetime | None:
+    """The greatest time among the rows of a load, which Spark finds."""
+    assert source.watermark is not None
+    column = source.table.column(source.watermark.column)
+    assert column is not None
+    found = frame.select(column.name).agg({column.name: "max"}).toArrow().rename_columns([column.name])
+    return as_moment(to_arrow(found, Table(source.table.name, (column,))).column(0)[0].as_py())
 
 
 def _inserts(rows: pa.Table) -> TableChanges:

@@ -2,8 +2,8 @@
 
 A sink gets the number of the batch with it. Parquet files carry it in their path or metadata, and appear by renaming;
 a Delta table has it in its log as an application transaction, written in the same commit; what Spark itself
-writes goes to a folder of the batch, which is overwritten. Formats without any of this may repeat the last batch after
-a crash, which the pipeline file has to accept.
+writes goes to a folder of the batch, which is overwritten, and over shards does not pass through the driver. Formats
+without any of this may repeat the last batch after a crash, which the pipeline file has to accept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ivme.pipeline.model import BATCH, Sink
 from ivme.store import system
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 class Writer(Protocol):
@@ -147,10 +147,13 @@ class SparkWriter:
         return None
 
     def write(self, batch: int, rows: pa.Table) -> None:
+        self.write_frame(batch, self._spark.createDataFrame(rows))
+
+    def write_frame(self, batch: int, frame: DataFrame) -> None:
+        """Writes a batch whose rows are where Spark's tasks are."""
         sink = self._sink
         if sink.mode == "changes" and sink.path is None:
-            rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
-        frame = self._spark.createDataFrame(rows)
+            frame = _with_batch(frame, batch)
         if sink.format == "kafka":
             frame = frame.selectExpr("to_json(struct(*)) AS value")
         writer = frame.write.format(sink.format).options(**dict(sink.options))
@@ -190,13 +193,19 @@ class SparkDeltaWriter(SparkWriter):
         super().__init__(spark, sink)
         self._application = application
 
-    def write(self, batch: int, rows: pa.Table) -> None:
+    def write_frame(self, batch: int, frame: DataFrame) -> None:
         sink = self._sink
         if sink.mode == "changes":
-            rows = rows.append_column(BATCH, pa.array([batch] * rows.num_rows, pa.int64()))
+            frame = _with_batch(frame, batch)
         once = {"txnAppId": self._application, "txnVersion": str(batch)}
-        writer = self._spark.createDataFrame(rows).write.format("delta").options(**dict(sink.options), **once)
+        writer = frame.write.format("delta").options(**dict(sink.options), **once)
         writer.mode("append" if sink.mode == "changes" else "overwrite").save(sink.path)
+
+
+def _with_batch(frame: DataFrame, batch: int) -> DataFrame:
+    from pyspark.sql import functions
+
+    return frame.withColumn(BATCH, functions.lit(batch).cast("long"))
 
 
 def _claim(path: Path, owner: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -19,13 +20,16 @@ from ivme.pipeline.state_database import StateDatabase
 from ivme.pipeline.table_changes import TableChanges
 from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
-from ivme.spark.pipeline.sink import Writer
+from ivme.spark.pipeline.sink import SparkWriter, Writer
 from ivme.spark.pipeline.writers import open_writer
 from ivme.spark.session.jobs import described_jobs
 from ivme.view import View
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ivme.shards.state import ShardedState
+    from ivme.spark.shards.view_frames import ViewFrames
 
 
 _WITHOUT_JOBS = ("parquet", "delta", "iceberg", PYTHON)
@@ -42,14 +46,15 @@ class Sinks:
         database: StateDatabase,
         journal: RunJournal,
         ready: Callable[[], None] = lambda: None,
-        kept: Callable[[int, str], ViewDelta | None] | None = None,
+        sharded: ShardedState | None = None,
     ) -> None:
         """`ready` is called before anything is written: what sinks get must not be lost with this machine.
 
-        `kept` gives what a batch changed in a view, where the database keeps that (shards do).
+        Shards keep what a batch changed in a view, and what Spark writes of them, its tasks read there.
         """
         self._pipeline, self._database, self._journal, self._ready = pipeline, database, journal, ready
-        self._spark, self._kept = spark, kept
+        self._spark, self._sharded = spark, sharded
+        self._frames = None if sharded is None else _frames_of(sharded)
         owner = journal.fact("owner")
         if owner is None:
             owner = uuid.uuid4().hex
@@ -72,7 +77,7 @@ class Sinks:
         Sinks that have nothing yet get it with all other rows (`write_first`).
         """
         self._ready()
-        changes = {name: next(iter(feed), None) for name, feed in self._feeds.items()}
+        changes = {name: self._heard(name) for name in self._feeds}
         started = [sink for sink in self._pipeline.sinks if sink.name in self._started]
         for sink in started:
             if sink.mode != "rows":
@@ -82,7 +87,26 @@ class Sinks:
             else:
                 self._stale.add(sink.name)
         self._journal.wrote((sink.name for sink in started if sink.name not in self._stale), batch)
-        return sum(len(change) for change in changes.values() if change is not None)
+        frames = self._frames
+        unheard = [] if frames is None else [name for name in changes if not self._is_heard(name)]
+        counted = sum(frames.changed_rows(name, batch) for name in unheard) if frames is not None else 0
+        return counted + sum(len(change) for change in changes.values() if change is not None)
+
+    def _heard(self, view: str) -> ViewDelta | None:
+        """The change of a view by the last batch, if a sink needs it here."""
+        feed: Any = self._feeds[view]
+        if self._is_heard(view):
+            return next(iter(feed), None)
+        feed.skip()
+        return None
+
+    def _is_heard(self, view: str) -> bool:
+        sinks = [sink for sink in self._pipeline.sinks if sink.view == view and sink.mode != "rows"]
+        return not all(self._is_from_tasks(sink) for sink in sinks)
+
+    def _is_from_tasks(self, sink: Sink) -> bool:
+        """Whether Spark's tasks write a sink from the shards."""
+        return self._frames is not None and isinstance(self._writers[sink.name], SparkWriter) and sink.mode != "merge"
 
     def flush(self, batch: int) -> None:
         """Writes the rows that sinks were spared by `every`."""
@@ -128,14 +152,15 @@ class Sinks:
         self._ready()
         lacking = self._lacking(batch)
         unsure = self._unsure(lacking, batch)
-        if unsure and self._kept is not None:
+        if unsure and self._sharded is not None:
             for sink in unsure:
-                self._write_changes(sink, batch, self._kept(batch, sink.view))
+                found = None if self._is_from_tasks(sink) else self._sharded.change_of_batch(batch, sink.view)
+                self._write_changes(sink, batch, found)
         elif unsure and changes is not None:
             then = self._pipeline if old is None else with_definitions(self._pipeline, old)
-            found = replay(then, self._database, changes(), {sink.view for sink in unsure})
+            again = replay(then, self._database, changes(), {sink.view for sink in unsure})
             for sink in unsure:
-                self._write_changes(sink, batch, found[sink.view])
+                self._write_changes(sink, batch, again[sink.view])
         for sink in lacking:
             if sink.mode == "rows":
                 self._write_rows(sink, batch)
@@ -168,19 +193,28 @@ class Sinks:
         return [sink for sink in sinks if self._journal.written(sink.name) is not None]
 
     def _write_rows(self, sink: Sink, batch: int) -> None:
-        self._write(sink, batch, self._database.view(sink.view).to_arrow())
+        frame = self._frames.rows(sink.view) if self._frames is not None and self._is_from_tasks(sink) else None
+        self._write(sink, batch, self._database.view(sink.view).to_arrow() if frame is None else frame)
 
-    def _write(self, sink: Sink, batch: int, rows: pa.Table) -> None:
+    def _write(self, sink: Sink, batch: int, rows: pa.Table | DataFrame) -> None:
         """Writes a batch; what Spark does for it is named after the view and the sink."""
-        if sink.format in _WITHOUT_JOBS:
-            self._writers[sink.name].write(batch, rows)
-            return
+        writer = self._writers[sink.name]
         told = f"batch {batch}: view {sink.view} to sink {sink.name}"
-        with described_jobs(self._spark, f"ivme {self._pipeline.name}", told):
-            self._writers[sink.name].write(batch, rows)
+        is_plain = sink.format in _WITHOUT_JOBS and not isinstance(writer, SparkWriter)
+        with nullcontext() if is_plain else described_jobs(self._spark, f"ivme {self._pipeline.name}", told):
+            if isinstance(rows, pa.Table):
+                writer.write(batch, rows)
+            else:
+                assert isinstance(writer, SparkWriter)
+                writer.write_frame(batch, rows)
 
     def _write_changes(self, sink: Sink, batch: int, change: ViewDelta | None) -> None:
-        if change is not None:
+        if self._frames is not None and self._is_from_tasks(sink):
+            names = self._database.definitions.map_view(sink.view).change_schema.names
+            frame = self._frames.changes(sink.view, batch, names)
+            if frame is not None:
+                self._write(sink, batch, frame)
+        elif change is not None:
             self._write(sink, batch, change_table(self._database.definitions.map_view(sink.view), change))
 
     def _everything(self, view: View) -> pa.Table:
@@ -189,6 +223,12 @@ class Sinks:
             return rows.append_column(WEIGHT, pa.array(weights))
         everything = replay(self._pipeline, self._database, None, {view.name})
         return change_table(view, everything[view.name])
+
+
+def _frames_of(sharded: ShardedState) -> ViewFrames:
+    from ivme.spark.shards.view_frames import ViewFrames
+
+    return ViewFrames(sharded)
 
 
 def change_table(view: View, change: ViewDelta | None) -> pa.Table:

@@ -19,6 +19,8 @@ class SparkCluster(FlightCluster):
     def place_frame(
         self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, transaction: str, name: str
     ) -> list[PutPlace]:
+        for shard in range(self.checkpoint.shards):
+            self._entry(shard)  # tasks do not wait for a host that is being started again
         return place_frame(self.checkpoint, catalog, table, frame, weight, transaction, name)
 
     def is_frame(self, rows: Any) -> bool:

@@ -12,7 +12,7 @@ from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.flight_cluster import LEASE, HostStarter
 from ivme.shards.processes import ChildProcesses, by_host
-from ivme.store.checkpoint_store import open_checkpoint_store
+from ivme.store.checkpoint_store import CheckpointStore, open_checkpoint_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,7 +49,7 @@ class SparkDatabase(ShardedDatabase):
         self.spark = spark
 
         def cluster(wanted: int | None) -> SparkCluster:
-            found = Checkpoint.open(open_checkpoint_store(checkpoint), wanted)
+            found = Checkpoint.open(_driver_store(spark, checkpoint), wanted)
             starter, listen, most = _host_starter(spark, found.shards)
             served = by_host(found.shards, min(hosts or most, found.shards))
             return SparkCluster(found, starter, served, listen=listen, lease=lease, tls=tls)
@@ -116,6 +116,15 @@ def _host_starter(spark: SparkSession, shards: int) -> tuple[HostStarter, str, i
     if not (spark.conf.get("spark.master", "") or "").startswith("local"):
         _logger.warning("shards are served by processes of this machine: a Spark Connect session cannot reserve tasks")
     return ChildProcesses(), "127.0.0.1", shards
+
+
+def _driver_store(spark: SparkSession, address: str | Path) -> CheckpointStore:
+    """The store of a checkpoint for its driver, which creates records."""
+    from ivme.spark.shards.hadoop_records import hadoop_create
+    from ivme.store.hadoop_store import HadoopStore
+
+    found = open_checkpoint_store(address)
+    return found.created_by(hadoop_create(spark)) if isinstance(found, HadoopStore) else found
 
 
 def _check_count(name: str, given: object) -> None:

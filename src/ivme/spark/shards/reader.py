@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.errors import SparkError, UnknownNameError
-from ivme.shards.access import put_together, questions_for, read_requests
+from ivme.shards.access import put_together, questions_for, read_request
 from ivme.shards.changes import view_change
 from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.engine import Engine, change_schema
@@ -87,7 +87,7 @@ class ViewReader(DataSourceReader):
         self._parameters, self._partial = dict(parameters), partial
 
     def _questions(self, made: Sharding) -> list[Any]:
-        return questions_for(made, read_requests(made, {name: [value] for name, value in self._parameters.items()}))
+        return questions_for(made, read_request(made, self._parameters))
 
     def partitions(self) -> Sequence[InputPartition]:
         made = Present.of(self._root).view(self._view)
@@ -169,7 +169,7 @@ def read_view(database: SparkDatabase, view: str, parameters: Mapping[str, Any])
     """The rows of a view as a DataFrame, merged by Spark where that is needed."""
     made = database.view(view).sharding
     refuse_lists(made)
-    read_requests(made, {name: [value] for name, value in parameters.items()})
+    read_request(made, parameters)
     spark = database.spark
     spark.dataSource.register(ViewSource)
     reader = spark.read.format("ivme").option("checkpoint", database.checkpoint.store.address).option("view", made.name)

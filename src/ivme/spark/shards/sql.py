@@ -12,7 +12,7 @@ from pyspark.sql.functions import udtf
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ivme.errors import PlanError
-from ivme.shards.access import put_together, questions_for, read_requests
+from ivme.shards.access import put_together, questions_for, read_request
 from ivme.shards.lists import refuse_lists
 from ivme.shards.merge import expanded
 from ivme.shards.present import Present
@@ -34,7 +34,7 @@ class AccessRequest:
         present = Present.of(self.root)
         made = present.view(self.view)
         given = {**dict(zip(made.query.parameters, values, strict=False)), **named}
-        requests = read_requests(made, {name: [value] for name, value in given.items()})
+        requests = read_request(made, given)
         parts = [answer.tables[0] for answer in present.ask(questions_for(made, requests))]
         for row in expanded(put_together(made, parts)).to_pylist():
             yield tuple(row.values())

@@ -1,0 +1,91 @@
+"""The tables of a sharded database: made, dropped, and given further columns."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from ivme.database import Database
+from ivme.errors import PlanError, still_needed
+from ivme.query.model import Table
+from ivme.query.table import References, promises
+from ivme.query.types import Type
+from ivme.shards.function_catalog import FunctionCatalog
+from ivme.shards.sharding import sharding
+
+
+class TableCatalog(FunctionCatalog):
+    """The part of `ShardedDatabase` that is about tables. An embedded database without rows checks what is asked."""
+
+    @abstractmethod
+    def _check_new(self, name: str) -> None: ...
+
+    def create_table(
+        self,
+        name: str,
+        schema: Mapping[str, str | Type],
+        *,
+        primary_key: str | Iterable[str] | None = None,
+        append_only: bool = False,
+        static: bool = False,
+        references: References | None = None,
+        unique: Iterable[str | Iterable[str]] = (),
+        not_null: Iterable[str] = (),
+        defaults: Mapping[str, object] | None = None,
+    ) -> None:
+        """Declares an empty table, as `Database.create_table` does."""
+        with self._lock:
+            self._check_new(name)
+            with Database() as checked:
+                checked.create_table(
+                    name,
+                    schema,
+                    primary_key=primary_key,
+                    append_only=append_only,
+                    static=static,
+                    references=references,
+                    unique=unique,
+                    not_null=not_null,
+                    defaults=defaults,
+                )
+                (made,) = checked.definitions.relations()
+            self._change_catalog(self._catalog.with_table(made))
+
+    def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
+        """Gives a table a further column, behind the others; the rows that are there have the default in it.
+
+        Each shard fills it in its own rows. Views on the table have to be dropped before, and made again.
+        """
+        with self._lock:
+            old = self._catalog.table(table)
+            needed = self._views_on(old.name)
+            if needed:
+                raise still_needed("add a column to", "table", old.name, needed)
+            with Database() as checked:
+                types = {column.name: column.type for column in old.columns if column.type is not None}
+                checked.create_table(old.name, types, **promises(old))
+                checked.add_column(old.name, name, type, default)
+                (new,) = checked.definitions.relations()
+            if any(each.is_time for _, each in new.defaults):
+                raise PlanError(f"the default of column {name} is the time, which each shard would take for itself")
+            made = replace(new, defaults=(*old.defaults, *new.defaults))
+            self._change_catalog(self._catalog.with_table(made))
+
+    def drop_table(self, name: str) -> None:
+        """Forgets a table and its rows; one that views are built on is refused."""
+        with self._lock:
+            name = self._catalog.table(name).name
+            needed = self._views_on(name)
+            if needed:
+                raise still_needed("drop", "table", name, needed)
+            self._change_catalog(self._catalog.without_table(name))
+
+    def _views_on(self, table: str) -> list[str]:
+        """The views that cannot be without a table."""
+        catalog = self._catalog
+        return [view.name for view in catalog.views if table in sharding(view, catalog.tables).needed]
+
+    def relation(self, name: str) -> Table:
+        """What is declared of a table."""
+        return self._catalog.table(name)
