@@ -47,6 +47,7 @@ EVERY_KIND = [
     "SELECT DISTINCT b FROM R WHERE a IN (:list) ORDER BY b LIMIT 2",
     "SELECT a, SUM(b) AS s FROM R WHERE b > :p GROUP BY a",
     "SELECT * FROM (SELECT a, b, RANK() OVER (ORDER BY b) AS n FROM R) AS x WHERE a = :p",
+    "SELECT x.b AS a, x.a AS b, x.n FROM (SELECT a, b, RANK() OVER (ORDER BY b) AS n FROM R) AS x WHERE x.a = :p",
     "SELECT a, b FROM R WHERE a = :p ORDER BY b LIMIT 1 OFFSET 1",
     "SELECT R.b, x.n FROM R, (SELECT COUNT(*) AS n FROM T WHERE a = :p) x",
     "WITH RECURSIVE t(a, b) AS (SELECT a, b FROM R UNION SELECT t.a, R.b FROM t JOIN R ON t.b = R.a) "
