@@ -227,6 +227,16 @@ def test_a_row_of_an_ies_has_rows_that_no_other_can_stand_for() -> None:
     assert ["  v has nothing at a = 40, b = 70"] == str(view.why_not((40, 70))).splitlines()[1:]
 
 
+def test_a_row_of_an_ies_may_need_no_row_at_all() -> None:
+    db = Database()
+    db.create_table("task", {"a": "int"})
+    flip = "INSERT INTO odd SELECT 1 FROM even; DELETE FROM even"
+    view = db.create_ies(
+        "even", "task", {"yes": "int"}, {"odd": {"yes": "int"}}, flip, flip, on_start="INSERT INTO even SELECT 1"
+    )
+    assert ["  task has nothing"] == str(view.why((1,))).splitlines()[1:]
+
+
 def test_views_on_views_name_their_rows() -> None:
     db = _tables({"R": Counter([(1, 2), (1, 3), (2, 5)])})
     db.create_view("w", "SELECT a, SUM(b) AS s FROM R GROUP BY a")
