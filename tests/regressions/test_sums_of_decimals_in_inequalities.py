@@ -32,7 +32,7 @@ def test_a_sum_is_compared_with_a_share_of_an_average() -> None:
         for store, customer, price in rows:
             totals[store, customer] = totals.get((store, customer), Decimal(0)) + price
         stores = {store: [n for (s, _), n in totals.items() if s == store] for store, _ in totals}
-        means = {store: sum(each) / len(each) for store, each in stores.items()}
+        means = {store: sum(each, Decimal(0)) / len(each) for store, each in stores.items()}
         assert sorted(view) == sorted(key for key, total in totals.items() if total > means[key[0]] * Decimal("1.2"))
         view.verify()
 
