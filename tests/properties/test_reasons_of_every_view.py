@@ -47,6 +47,7 @@ EVERY_KIND = [
     "SELECT DISTINCT b FROM R WHERE a IN (:list) ORDER BY b LIMIT 2",
     "SELECT a, SUM(b) AS s FROM R WHERE b > :p GROUP BY a",
     "SELECT * FROM (SELECT a, b, RANK() OVER (ORDER BY b) AS n FROM R) AS x WHERE a = :p",
+    "SELECT x.b AS a, x.a AS b, x.n FROM (SELECT a, b, RANK() OVER (ORDER BY b) AS n FROM R) AS x WHERE x.a = :p",
     "SELECT a, b FROM R WHERE a = :p ORDER BY b LIMIT 1 OFFSET 1",
     "SELECT R.b, x.n FROM R, (SELECT COUNT(*) AS n FROM T WHERE a = :p) x",
     "WITH RECURSIVE t(a, b) AS (SELECT a, b FROM R UNION SELECT t.a, R.b FROM t JOIN R ON t.b = R.a) "
@@ -224,6 +225,16 @@ def test_a_row_of_an_ies_has_rows_that_no_other_can_stand_for() -> None:
         view.why_not((4, 7))
     ).splitlines()[1:]
     assert ["  v has nothing at a = 40, b = 70"] == str(view.why_not((40, 70))).splitlines()[1:]
+
+
+def test_a_row_of_an_ies_may_need_no_row_at_all() -> None:
+    db = Database()
+    db.create_table("task", {"a": "int"})
+    flip = "INSERT INTO odd SELECT 1 FROM even; DELETE FROM even"
+    view = db.create_ies(
+        "even", "task", {"yes": "int"}, {"odd": {"yes": "int"}}, flip, flip, on_start="INSERT INTO even SELECT 1"
+    )
+    assert ["  task has nothing"] == str(view.why((1,))).splitlines()[1:]
 
 
 def test_views_on_views_name_their_rows() -> None:

@@ -23,6 +23,7 @@ from ivme.query.union import Branch
 Comparison = Literal["<", "<=", ">", ">="]
 FLIPPED: Mapping[Comparison, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
+_MOST_DIGITS = 38
 _SUMMED_DIGITS = 18
 """Decimals of up to so many digits are their own codes."""
 
@@ -100,7 +101,7 @@ def typed_pairing(pairing: Pairing) -> tuple[Pairing, Table]:
         for number in range(len(pairing.left.keys))
     ]
     bounds = [_type(each, table) for side, table in zip(sides, tables, strict=True) for each in side.bounds]
-    bound = _common(len(keys), bounds)
+    bound = _common(len(keys), bounds, is_ordered=True)
     made = [_typed_side(side, table, keys, bound) for side, table in zip(sides, tables, strict=True)]
     types = [_type(each, table) for side, table in zip(sides, tables, strict=True) for each in side.columns]
     columns = tuple(Column(name, type_) for name, type_ in zip(pairing.columns, types, strict=True))
@@ -132,14 +133,20 @@ def _is_added_by_code(type_: Type) -> bool:
     return type_.kind == "int" or (type_.kind == "decimal" and (type_.precision or 0) <= _SUMMED_DIGITS)
 
 
-def _common(condition: int, types: list[Type]) -> Type:
-    """The type in which the first of the types is compared with the others, by conditions from this number on."""
+def _common(condition: int, types: list[Type], *, is_ordered: bool = False) -> Type:
+    """The type in which the first of the types is compared with the others, by conditions from this number on.
+
+    Decimals that are put in an order, as sums of them are, have no digit behind the point cut off. One that has more
+    than 38 digits then is refused when it comes.
+    """
     found = types[0]
     for number, other in enumerate(types[1:]):
         try:
             common = common_type([found, other])
         except SchemaError:
-            raise PairingTypeError(condition + number, (types[0], other)) from None
+            if not is_ordered or {found.kind, other.kind} != {"decimal"}:
+                raise PairingTypeError(condition + number, (types[0], other)) from None
+            common = Type("decimal", _MOST_DIGITS, max(found.scale or 0, other.scale or 0))
         assert common is not None
         found = common
     return found

@@ -40,9 +40,9 @@ def enough_facts(facts: Sequence[Fact], holds: Callable[[list[Fact]], bool]) -> 
     return [facts[place] for place in sorted(needed)]
 
 
-def found_facts(facts: Sequence[Fact]) -> tuple[Finding, ...]:
-    """Facts by their tables."""
-    tables = dict.fromkeys(table for table, _ in facts)
+def found_facts(facts: Sequence[Fact], inputs: Sequence[str]) -> tuple[Finding, ...]:
+    """Facts by their tables; that all inputs have nothing, if none is needed."""
+    tables = dict.fromkeys(table for table, _ in facts) or dict.fromkeys(inputs)
     return tuple(Finding(table, (), tuple(row for name, row in facts if name == table)) for table in tables)
 
 

@@ -139,7 +139,7 @@ class IesView(ParticipatingView):
             finally:
                 fresh.roll_back()
 
-        return told(self.name, row, found_facts(enough_facts(facts, holds)), present=True)
+        return told(self.name, row, found_facts(enough_facts(facts, holds), self.relations), present=True)
 
     # Batches
 

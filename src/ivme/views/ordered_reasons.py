@@ -31,7 +31,7 @@ def present_order(
         return _behind(blocks, state, rows, values)
     found: list[Finding] = []
     for wanted in columns:
-        for place in _places(blocks, state, values):
+        for place in _places(blocks, state, values, wanted):
             if place.is_shown and _agrees(place.columns, wanted):
                 found += place.findings(every=every)
                 if not every:
@@ -47,7 +47,7 @@ def absent_order(blocks: BlockReasons, state: ViewState, columns: Columns, value
     if isinstance(group, RangeTotals):
         return _absent_total(blocks, state, group, columns, values)
     plain = {name: value for name, value in columns.items() if name not in _added(blocks, state)}
-    found = [place for place in _places(blocks, state, values) if _agrees(place.columns, plain)]
+    found = [place for place in _places(blocks, state, values, plain) if _agrees(place.columns, plain)]
     if not found:
         return _lacking(blocks, state, group, plain, values)
     if any(place.is_shown for place in found):
@@ -133,13 +133,17 @@ class _Place:
         return dict(zip(_inner_columns(self.blocks, self.group), self.partition.rows[place], strict=True))
 
 
-def _places(blocks: BlockReasons, state: ViewState, values: Row) -> Iterator[_Place]:
-    """All rows of a block for a request at their places, partition by partition."""
+def _places(blocks: BlockReasons, state: ViewState, values: Row, wanted: Columns) -> Iterator[_Place]:
+    """The rows of a block for a request at their places, partition by partition: those that have what is wanted in the
+    columns of the block below. Only their values are computed."""
     group = state.group
     assert isinstance(group, OrderedView)
+    names = _inner_columns(blocks, group)
+    is_renamed = group.order.ranges is not None and bool(group.order.ranges.items)
+    known = [(names.index(name), value) for name, value in wanted.items() if name in names and not is_renamed]
     for partition in partitions(group.rows_in_order(values), group.order):
         for number, row in enumerate(partition.rows):
-            if group.is_requested(row, values):
+            if all(row[place] == value for place, value in known) and group.is_requested(row, values):
                 whole = (*row, *_values(group, partition, number))
                 yield _Place(blocks, state, partition, number, group.shown_of(whole), values)
 

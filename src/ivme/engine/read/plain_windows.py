@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -93,7 +94,7 @@ class Partition:
     def rank(self, ties: Ties, place: int) -> int:
         """The rank of a row, from 1: by rows, by what is before those like it, or by values."""
         if ties == "values":
-            return list(dict.fromkeys(self.like)).index(self.like[place]) + 1
+            return self._groups[place] + 1
         return 1 + (place if ties == "none" else self.like.index(self.like[place]))
 
     def _value(self, call: WindowCall, place: int, column: list[Any], given: Type | None, shown: Type) -> Any:
@@ -129,12 +130,17 @@ class Partition:
             return is_there
         return column[found[call.number]] if is_there else None
 
+    @cached_property
+    def _groups(self) -> list[int]:
+        """The number of each row's peers among all."""
+        numbers = {like: number for number, like in enumerate(dict.fromkeys(self.like))}
+        return [numbers[like] for like in self.like]
+
     def _is_inside(self, frame: Frame, place: int, other: int) -> bool:
         if frame.unit == "rows":
             return _is_between(other - place, frame)
         if frame.unit == "groups":
-            groups = list(dict.fromkeys(self.like))
-            return _is_between(groups.index(self.like[other]) - groups.index(self.like[place]), frame)
+            return _is_between(self._groups[other] - self._groups[place], frame)
         return self._is_behind(frame.start, place, other, 1) and self._is_behind(frame.end, place, other, -1)
 
     def _is_behind(self, edge: Edge, place: int, other: int, sign: int) -> bool:
