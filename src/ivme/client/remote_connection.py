@@ -21,7 +21,7 @@ _ERRORS: dict[int, type[IvmeError]] = {404: UnknownNameError, 422: DataError, 50
 
 
 class RemoteError(IvmeError):
-    """A server that cannot be reached, or that refuses who asks."""
+    """A server that cannot be reached, or that refuses the client."""
 
 
 class RemoteConnection:

@@ -91,7 +91,7 @@ def as_count(query: Query) -> Query:
 def with_failing_rows(query: Query) -> tuple[Atom, ...]:
     """The atoms with the rows that fail among theirs, and NULL for columns that fail and are not join keys.
 
-    So rows are sent to where it is decided whether somebody sees them.
+    So rows are sent to where it is decided whether they are visible.
     """
     if len(query.atoms) == 1:
         return query.atoms
