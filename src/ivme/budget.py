@@ -40,7 +40,7 @@ class StepsSpentError(Exception):
 
 
 class Cancellation:
-    """Whether something that was asked for is still wanted: decided once, by `cancel` or by `claim`."""
+    """Whether a request is still wanted: decided once, by `cancel` or by `claim`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class Budget:
         self._look = 0.0
 
     def spend(self, steps: int) -> None:
-        """Counts steps; `BudgetSpentError` if there are none left, `CancelledError` if nobody waits any more."""
+        """Counts steps; `BudgetSpentError` if there are none left, `CancelledError` if no caller waits any more."""
         self.spent += steps
         if self.spent >= self._look:
             self._check()
@@ -174,7 +174,7 @@ def cancellable(cancellation: Cancellation) -> Iterator[None]:
 
 
 def claim() -> None:
-    """Says that what was asked for is about to take effect; `CancelledError` if nobody waits for it any more."""
+    """Says that a request is about to take effect; `CancelledError` if no caller waits for it any more."""
     cancellation = _cancellation.get()
     if cancellation is not None:
         cancellation.claim()

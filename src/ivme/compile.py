@@ -46,7 +46,7 @@ _MOST_COLUMNS = 64
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A view that is asked for, over these tables. Without `installed` it is only explained.
+    """A requested view over these tables. Without `installed` it is only explained.
 
     A view that was `stored` before brings the text of its plan along, if it has one; its names are not judged again.
     """
@@ -63,7 +63,7 @@ class Request:
     rows: Mapping[str, int] = field(default_factory=dict)
     """How many rows the tables have now."""
     observed: Mapping[str, Observation] = field(default_factory=dict)
-    """What the view and its blocks have been used for, where they are planned anew for it."""
+    """What the view and its blocks have been used for, where they are replanned for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class CompiledView:
 
 
 def parse_view(request: Request) -> ParsedView:
-    """Text to query: SQL or a rule, under the semantics and the name asked for."""
+    """Text to query: SQL or a rule, under the requested semantics and name."""
     options = read_options(request.options)
     query = parse(request.text, request.tables, is_stored=request.is_stored)
     query = as_asked(query if request.name is None else replace(query, name=request.name), options.semantics)

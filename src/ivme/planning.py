@@ -127,7 +127,7 @@ def _checks(query: Query, plan: Plan, options: Options) -> tuple[Check, ...]:
 
 def _check(failing: FailingJoin, plan: Plan, options: Options) -> Check:
     """A plan like the view's, with which it shares the maps of all other atoms; the chooser's for a count where those
-    are split, or the view has parameters, whatever was asked for the view."""
+    are split, or the view has parameters, whatever the view's options are."""
     wanted, strategy = failing.query, plan.strategy
     if plan.blueprint.splits or plan.blueprint.leaves.inputs:
         wanted, strategy = as_count(failing.query), "recompute" if plan.blueprint.lazy else ""

@@ -32,6 +32,8 @@ def db() -> Iterator[Database]:
         ("CREATE OR REPLACE VIEW spent AS SELECT id FROM orders", "cannot replace view spent: big needs it"),
         ("CREATE OR REPLACE TABLE orders (id INT)", "cannot replace table orders"),
         ("ALTER VIEW spent AS SELECT id FROM orders", "CREATE OR REPLACE VIEW"),
+        ("REFRESH MATERIALIZED VIEW spent", "views are always up to date"),
+        ("CREATE UNIQUE INDEX i ON orders (id)", "ivme makes the indexes that views need"),
         ("ALTER TABLE orders ALTER COLUMN amount TYPE DECIMAL(8, 2)", "ADD COLUMN another of the new type"),
         ("CREATE VIEW v AS SELECT id FROM {{ ref('orders') }} GROUP BY 1", r"template(.|\n)*dbt compile"),
         (

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -185,6 +186,8 @@ def test_errors_are_those_of_ivme_with_the_message_of_the_server(address: str) -
         ivme.connect("http://127.0.0.1:9")
     with pytest.raises(RemoteError, match="not the address"):
         ivme.connect("ftp://x")
+    with pytest.raises(RemoteError, match="is a directory: open it by"):
+        ivme.connect(str(Path(__file__).parent))
     with ivme.connect(address, token=TOKEN) as remote:
         with pytest.raises(UnknownNameError, match="there is no view nothing"):
             remote.view("nothing")

@@ -330,7 +330,7 @@ def _show(title: str, text: str, found: ivme.Explanation) -> None:
 
 
 def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_program: bool) -> str:
-    """The one form of the explanation that was asked for."""
+    """The one form of the explanation that was requested."""
     if as_json + as_mermaid + as_program > 1:
         raise PlanError("--json, --mermaid and --program exclude each other; --json has the program too")
     if as_program and found.program is None:

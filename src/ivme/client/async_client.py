@@ -42,7 +42,7 @@ class AsyncDatabase:
         self._turns = asyncio.Semaphore(_CONNECTIONS)
 
     async def run(self, work: Callable[[RemoteDatabase], Answer]) -> Answer:
-        """What a function does with a connection, in a thread; one that nobody waits for any more keeps it."""
+        """What a function does with a connection, in a thread; one that no caller waits for any more keeps it."""
         async with self._connection() as connection:
             return await asyncio.to_thread(work, connection)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
 from ssl import SSLContext
 from typing import Self
 from urllib.parse import urlsplit
@@ -21,13 +22,15 @@ _ERRORS: dict[int, type[IvmeError]] = {404: UnknownNameError, 422: DataError, 50
 
 
 class RemoteError(IvmeError):
-    """A server that cannot be reached, or that refuses who asks."""
+    """A server that cannot be reached, or that refuses the client."""
 
 
 class RemoteConnection:
     """Requests to a server. They raise the errors of ivme, with the server's message."""
 
     def __init__(self, url: str, *, token: str | None = None, context: SSLContext | None = None) -> None:
+        if "//" not in url and Path(url).is_dir():
+            raise RemoteError(f"{url!r} is a directory: open it by ivme.Database({url!r}), or serve it by ivme serve")
         parts = urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise RemoteError(f"{url!r} is not the address of a server; write http://localhost:8321")

@@ -18,7 +18,7 @@ CHANGES = "changes"
 class Executor(ABC):
     """The tables of an IES in some engine. Each change is all or nothing.
 
-    The multiplicities of the input rows are kept here; the engine's input tables hold each row once.
+    The multiplicities of the input rows are stored here; the engine's input tables hold each row once.
     """
 
     def __init__(self, ies: IES) -> None:

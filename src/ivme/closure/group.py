@@ -164,7 +164,7 @@ class ClosureGroup(ExternalView):
         return known[numbers], ([found], np.ones(len(found), np.int64), [], [])
 
     def reaches(self, given: dict[str, int]) -> int:
-        """1 if the path that is asked for is there, else 0."""
+        """1 if the requested path is there, else 0."""
         return int(self.engine.reaches(given[self._start], given[self._end]))
 
     def path(self, start: Any, end: Any) -> list[Any] | None:

@@ -36,7 +36,7 @@ def add_closures(runtime: Runtime, query: Query) -> None:
 
 
 def drop_closures(runtime: Runtime, names: list[str]) -> None:
-    """Forgets closures that nobody reads any more."""
+    """Forgets closures that no view reads any more."""
     for name in names:
         read = {relation for state in runtime.catalog.views.values() for relation in state.relations}
         if name in runtime.catalog.views and name not in read:

@@ -2,7 +2,7 @@
 
 It keeps, for each node, the set of nodes that it leads to, and shares no idea with the kernel beyond that: an edge
 that comes is composed with what leads to it and what it leads to (source 004, section 2), which holds for all graphs;
-when edges go, the nodes that led to one of them search anew. An undirected graph is one with both directions of each
+when edges go, the nodes that led to one of them search again. An undirected graph is one with both directions of each
 edge. Quadratic where the kernel is not; use it for small graphs.
 """
 

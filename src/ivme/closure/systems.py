@@ -39,8 +39,8 @@ def acyclic_closure(node: str = "int", *, printed: bool = False) -> IES:
 def undirected_closure(node: str = "int", *, order: str = "value") -> IES:
     """Section 3: FOREST and THROUGH; the least replacement edge, by the nodes' values or by the table LESSTHAN.
 
-    With `order="lessthan"` nodes are ordered as they come, in a table that is kept, too; many edges at once are then
-    taken one after the other.
+    With `order="lessthan"` nodes are ordered as they come, in a table that is maintained, too; many edges at once are
+    then taken one after the other.
     """
     by_table = order == "lessthan"
     through = {"a": node, "v": node, "b": node}

@@ -62,7 +62,7 @@ class Definitions:
 
     @cached_property
     def replanning(self) -> Replanning:
-        """Plans views anew; in the background, if the database `replans`."""
+        """Replans views; in the background, if the database `replans`."""
         from ivme.definitions.replanning import Replanning
 
         made = Replanning(self)

@@ -1,4 +1,4 @@
-"""Finds what a name that somebody gave stands for, and says which views have names that no query can read."""
+"""Finds what a given name stands for, and says which views have names that no query can read."""
 
 from __future__ import annotations
 

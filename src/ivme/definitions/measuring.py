@@ -1,6 +1,6 @@
 """What a view really costs: its operations, counted beside what is promised.
 
-The view is made once more, alone, over a copy of its tables, so that nobody else's work is counted and nothing changes.
+The view is made once more, alone, over a copy of its tables, so that no other work is counted and nothing changes.
 Then single rows of each table go, and each change is taken back; of a table that only grows they come. Operations are
 the kernel's: entries that are looked up, visited or changed.
 """

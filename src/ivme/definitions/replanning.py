@@ -2,7 +2,7 @@
 
 The database counts the changed rows of each table, and the requests of each view and the rows read for them. Where
 these make another of the plans that were compared much better than the one that a view has, its build included, the
-view is planned anew, built beside the writers, and exchanged; who reads or follows it goes on. `strategy=`, `favour=`
+view is replanned, built beside the writers, and exchanged; who reads or follows it goes on. `strategy=`, `favour=`
 and other options that name a plan pin it.
 
 The work is counted by the printed bounds, so the same use leads to the same plans at the same time: only what is
@@ -62,7 +62,7 @@ class Replanning:
         self._is_closed = False
 
     def start(self) -> None:
-        """From now on somebody looks, and plans in the background."""
+        """From now on plans are reviewed in the background."""
         self._catalog.look_at_plans = self._look
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class Replanning:
             thread.join()
 
     def _look(self) -> None:
-        """Begins to plan views anew for which that pays, in a thread of its own. Takes no lock."""
+        """Starts to replan the views for which that pays, in its own thread. Takes no lock."""
         if self._is_closed or self._definitions.is_opening or (self._thread is not None and self._thread.is_alive()):
             return
         due = [name for name in tuple(self._definitions.views) if self._is_due(name)]
@@ -94,7 +94,7 @@ class Replanning:
                 _logger.warning("view %s keeps its plan: %s", name, error)
 
     def replan_due(self, names: Iterable[str]) -> list[Replanned]:
-        """Plans those views anew for which that pays, before it returns."""
+        """Replans the views for which that pays, before it returns."""
         found = [self.replan(name) for name in names if self._is_due(name)]
         return [each for each in found if each is not None]
 
@@ -177,9 +177,9 @@ class Replanning:
     # Planning anew
 
     def follow(self, name: str) -> Replanned | None:
-        """Before a view is followed: one that is evaluated when it is asked is planned anew, since it has no changes.
+        """Before a view is followed: one that is evaluated when it is asked is replanned, since it has no changes.
 
-        Where its options pin it, it is maintained by view trees as long as somebody follows it.
+        Where its options pin it, it is maintained by view trees as long as it is followed.
         """
         state = self._catalog.views.get(name)
         if state is None or state.plan is None or state.plan.strategy != "request" or state.followers:
@@ -280,7 +280,7 @@ class Replanning:
 
 
 def _as_followed(planned: CompiledView) -> Plan | None:
-    """The plan as it is installed while somebody follows the view."""
+    """The plan as it is installed while the view is followed."""
     plan = planned.plan
     return None if plan is None else replace(plan, blueprint=replace(plan.followed, lazy=False))
 

@@ -44,7 +44,7 @@ class Refreshed:
 
 
 def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
-    """Runs the demonstration in a folder, which is made anew, and leaves everything there."""
+    """Runs the demonstration in a folder, which is created again, and leaves everything there."""
     started = time.perf_counter()
     network = _prepare(folder)
     pipeline = read_pipeline(folder / "flights.yml")

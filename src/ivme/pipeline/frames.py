@@ -11,7 +11,7 @@ from ivme.pipeline.model import FRAME, Rows, TableSource
 
 
 def with_frames(tables: tuple[TableSource, ...], frames: Mapping[str, Any] | None) -> tuple[TableSource, ...]:
-    """The tables with the DataFrames that they are loaded from, or changed by; None if nobody gives any yet."""
+    """The tables with the DataFrames that they are loaded from, or changed by; None if none were given yet."""
     if frames is None:
         return tables
     named = {str(rows.path) for source in tables for rows in _rows(source) if rows.format == FRAME}

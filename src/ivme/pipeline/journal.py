@@ -93,7 +93,7 @@ class RunJournal:
         return None if found is None else Planned(found[0], found[1], json.loads(found[2]))
 
     def plan(self, batch: Planned, files: Iterable[ChangeFile] = ()) -> None:
-        """Plans a batch, or plans it anew; the files are those that it now consists of."""
+        """Plans a batch, or plans it again; the files are those that it now consists of."""
         with self._transaction():
             self._connection.execute("DELETE FROM files WHERE batch = ? AND reason IS NULL", (batch.number,))
             self._connection.execute(

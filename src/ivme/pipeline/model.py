@@ -142,7 +142,7 @@ class ViewText:
 class Sink:
     """Where the rows of a view, or the changes of its rows, are written.
 
-    `mode` is `changes`, `rows` (all of them, each time) or `merge` (a table is kept equal to the view by the columns of
+    `mode` is `changes`, `rows` (all of them, each time) or `merge` (a table is made equal to the view by the columns of
     `key`). `every` is the number of batches after which rows are written again. `duplicates` accepts a format that
     cannot be written twice without harm: after a crash its last batch may be there twice. `table` names a table of
     Spark's catalog, `call` a Python function.

@@ -2,8 +2,8 @@
 
 The copy is brought up to date before sinks write a batch: it then has all that any sink may have, and a driver that
 starts from it gives sinks what they lack, as after any crash. Logs of the database are append-only, so that a batch
-costs the bytes that it added to them, a copy of the journal, and what was kept of the batch. A copy is a list of files,
-each made of objects that never change; the newest list that is whole counts. Two drivers would write to the same
+costs the bytes that it added to them, a copy of the journal, and what was stored of the batch. A copy is a list of
+files, each made of objects that never change; the newest list that is whole counts. Two drivers would write to the same
 sinks: each has an epoch, and one that meets a greater epoch stops before it writes anything more.
 
 With shards the tables are in their checkpoint. One in the state is copied with it; one elsewhere stays there, and is
@@ -33,7 +33,7 @@ _STEPS = ("database.json", "records", "steps", "catalogs", "snapshots", "consume
 """What belongs to the checkpoint of shards; the rest of its folder is about processes that run."""
 _LOG = "log-"
 _KEPT = 2
-"""How many lists are kept; objects that none of them names are deleted."""
+"""How many lists are stored; objects that none of them names are deleted."""
 
 _ATTEMPTS = 5
 _SMALL = 1 << 16

@@ -37,7 +37,7 @@ class TakenBatches:
                 os.fsync(written.fileno())
 
     def load(self, batch: int) -> dict[str, TableChanges] | None:
-        """The changes of a batch, None if it is not the one that is kept."""
+        """The changes of a batch, None if it is not the one that is stored."""
         prefix = f"{digits(batch)}-"
         found = sorted(self._folder.glob(f"{prefix}*.arrow")) if self._folder.is_dir() else []
         return {path.stem.removeprefix(prefix): _read(path) for path in found} or None

@@ -1,4 +1,4 @@
-"""A sink of changes as those read it who follow a view: its batches, one after the other, Parquet or Delta."""
+"""A sink of changes as the followers of a view read it: its batches, one after the other, Parquet or Delta."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Closures in a query: a view that is a closure and nothing else, or closures that are joined like any relation.
 
-A view over a single closure is kept by a closure engine alone. In any other query a closure is a relation of its own,
-with two columns: it is kept apart, once for all views that read it, and its changes reach them within the same batch.
+A view over a single closure is maintained by a closure engine alone. In any other query a closure is a separate
+relation with two columns: it is maintained once for all views that read it, and its changes reach them within the same
+batch.
 """
 
 from __future__ import annotations

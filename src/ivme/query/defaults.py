@@ -17,7 +17,7 @@ _TAKES = {"float": ("int", "decimal", "float"), "decimal": ("int", "decimal"), "
 
 
 def default_of(value: Value, type_: Type) -> Value:
-    """A default as the parameter's type has it: a decimal is a float where that is asked for, as Spark compares."""
+    """A default as the parameter's type has it: a decimal is a float where that is requested, as Spark compares."""
     return float(value) if isinstance(value, Decimal) and type_.kind == "float" else value
 
 

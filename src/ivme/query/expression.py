@@ -1,6 +1,6 @@
 """Scalar expressions over the columns of one table: computed columns and predicates.
 
-They are kept as a small tree of our own, so that a query stays frozen and printable, and so that each runtime
+They are stored as a small tree of our own, so that a query stays frozen and printable, and so that each runtime
 (the plain interpreter, Arrow, Spark) evaluates the same closed set of functions. Values follow SQL: a comparison
 with NULL is NULL, and a predicate keeps a row only if it is true.
 """

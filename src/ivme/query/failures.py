@@ -91,7 +91,7 @@ def as_count(query: Query) -> Query:
 def with_failing_rows(query: Query) -> tuple[Atom, ...]:
     """The atoms with the rows that fail among theirs, and NULL for columns that fail and are not join keys.
 
-    So rows are sent to where it is decided whether somebody sees them; where a key fails, `failure_of` says.
+    So rows are sent to where it is decided whether they are visible; where a key fails, `failure_of` says.
     """
     return tuple(_lenient(_parts(query, number)) for number in range(len(query.atoms)))
 

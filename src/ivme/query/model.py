@@ -162,7 +162,7 @@ class HeadColumn:
 class Query:
     """A conjunctive query with free access patterns, and aggregates.
 
-    `output` and `input` partition the free variables. `head` lists the columns of a row in the order asked for;
+    `output` and `input` partition the free variables. `head` lists the columns of a row in the requested order;
     by default the output variables. With aggregates, rows are grouped by the output variables.
     `parameters[i]` is the user's name for `input[i]` (the `:name` in SQL; the variable itself in rule notation).
     `tables` describes every relation of the body. In a variable of `null_safe` NULL equals NULL, as `<=>` has it;

@@ -1,7 +1,7 @@
 """COVAR, CORR and REGR: from the exact totals of two columns of floats to the value, rounded once.
 
 The totals of x and y are sums of floats in units of 2^-1074 (`algebra.exact`), over the rows where both have a value.
-With n rows, the products of deviations from the mean add up to (n·Σxy - Σx·Σy) / n: here they are kept times n, in
+With n rows, the products of deviations from the mean add up to (n·Σxy - Σx·Σy) / n: here they are stored times n, in
 whole numbers of units squared, so that nothing cancels.
 """
 

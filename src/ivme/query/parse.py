@@ -53,5 +53,5 @@ def is_one_join(text: str | ReadSelect | Query, tables: tuple[Table, ...]) -> bo
 
 
 def as_asked(query: Query, semantics: object) -> Query:
-    """The query under the semantics asked for: as a set, each row comes once. Groups with aggregates do so anyway."""
+    """The query under the requested semantics: as a set, each row comes once. Groups with aggregates do so anyway."""
     return replace(query, distinct=True) if semantics == "set" and not query.aggregates else query

@@ -11,7 +11,8 @@ Recognised, up to names, the order of the joins and how they are written:
     )
 
 The closure is a set of pairs with a path of at least one edge. UNION ALL, Spark's only spelling,
-means a row for each path; it is accepted where nobody can tell, under SELECT DISTINCT, MIN, MAX and COUNT(DISTINCT).
+means a row for each path; it is accepted where that makes no difference: under SELECT DISTINCT, MIN, MAX and
+COUNT(DISTINCT).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sums of products of columns of two tables, which are kept without a row for each pair: SUM(sale.amount * rate.value).
+"""Sums of products of columns of two tables, maintained without a row for each pair: SUM(sale.amount * rate.value).
 
 Each factor is an expression over one table. Products are exact: of integers, or of decimals that have as many digits as
 it takes. Products of floats are rounded one by one, so that their sum is not the product of the sums.

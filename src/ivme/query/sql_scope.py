@@ -227,7 +227,7 @@ class Scope:
         return self.catalog.columns(found.relation)
 
     def star(self, node: exp.Expr, occurrences: Iterable[int]) -> None:
-        """Refuses a star over tables whose columns nobody declared."""
+        """Refuses a star over tables with undeclared columns."""
         for occurrence in occurrences:
             if self._is_open(occurrence):
                 alias = self.occurrences[occurrence].alias

@@ -34,7 +34,7 @@ _NUMBERS = ("int", "decimal", "float")
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The values of parameters, and which of them were asked for."""
+    """The values of parameters, and which of them were requested."""
 
     given: Mapping[str, Any]
     used: set[str] = field(default_factory=set)

@@ -1,7 +1,7 @@
 """An access pattern as an endpoint: `GET /views/flights?origin=London&dest=Zurich`.
 
 This is the way that has to be quick, so it is plain ASGI. A request with few rows is answered on the event loop, in
-some microseconds; if somebody holds the database's lock, it waits for it in a thread. Whatever may take longer goes to
+some microseconds; if a thread holds the database's lock, it waits for it in a thread. Whatever may take longer goes to
 a thread anyway.
 """
 
@@ -90,7 +90,7 @@ class Access:
         return self._results.first(view.name, rows, None if whole else limit)
 
     def _ordered_page(self, view: View, asked: Asked, limit: int | None) -> Page:
-        """A page behind a row: nothing is kept for it, and rows that come and go meanwhile move no other ones.
+        """A page behind a row: nothing is stored for it, and rows that come and go meanwhile move no other ones.
 
         Without a limit it has all rows, if an answer may have so many.
         """

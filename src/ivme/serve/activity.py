@@ -1,7 +1,7 @@
 """What happened in the last two minutes and in the last hour: changed rows, batches, requests, refusals, and memory.
 
-Both are kept in steps, of a second and of half a minute. Times are counted in buckets that are 9% wide to either side,
-so that a step takes the same space however much happens in it, and quantiles can be read off.
+Both are stored in steps, of a second and of half a minute. Times are counted in buckets that are 9% wide to either
+side, so that a step takes the same space however much happens in it, and quantiles can be read off.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SLOTS = 120
 """How many steps of each length are remembered."""
 
 SPANS = {"minutes": 1, "hour": 30}
-"""The spans that can be asked for, with the seconds of their steps."""
+"""The spans that can be requested, with the seconds of their steps."""
 
 _STEPS = 4
 """Buckets for each doubling of a time."""

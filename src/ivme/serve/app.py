@@ -50,7 +50,7 @@ _THREADS = 32
 """Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
 
 _EXPLAINERS = 1
-"""A query that takes long to plan holds up the next one, and nobody else."""
+"""A query that takes long to plan holds up the next one, and nothing else."""
 
 _BETWEEN_MEASURES = 5.0
 """The seconds between two looks at the memory."""

@@ -93,7 +93,7 @@ def stats(
 
 
 def _with_maps(database: Database, view: View) -> dict[str, Any]:
-    """A closure is kept by another engine, and has no maps."""
+    """A closure is maintained by another engine, and has no maps."""
     return {**describe_view(database, view), "maps": dict(view.stats().get("maps", {}))}
 
 

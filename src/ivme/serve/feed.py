@@ -1,4 +1,4 @@
-"""The changes of a view for those who follow it: summed up in frames, and kept a while for those who come back.
+"""The changes of a view for its followers: summed up in frames, and stored for a while for those who reconnect.
 
 The database's writer only appends to a queue. Everything else happens on the event loop: each frame takes what the
 queue holds, sums it up, and hands the same frame to every subscriber. A frame has whole batches only. One whose frames
@@ -52,7 +52,7 @@ def counted_rows(change: RowChange) -> int:
 
 
 class Subscriber:
-    """One who follows a view. `over` says why there are no more frames."""
+    """A follower of a view. `over` says why there are no more frames."""
 
     def __init__(self, most: int) -> None:
         self.frames: deque[Frame] = deque()
@@ -157,7 +157,7 @@ class ChangeFeed:
         self.subscribers.discard(subscriber)
 
     def resume(self, subscriber: Subscriber, position: int) -> bool:
-        """Goes on behind a position; False if what came behind it is not kept any more."""
+        """Goes on behind a position; False if what came behind it is no longer stored."""
         first = self._kept[0].position if self._kept else self.position + 1
         if not first - 1 <= position <= self.position:
             return False

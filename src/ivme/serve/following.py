@@ -97,7 +97,7 @@ class Following:
         return feed.resume(subscriber, int(position))
 
     async def _start(self, feed: ChangeFeed, subscriber: Subscriber, asked: Asked) -> AsyncIterator[bytes]:
-        """The snapshot; only the position, if rows were not asked for or the view has none without parameters."""
+        """The snapshot; only the position, if rows were not requested or the view has none without parameters."""
         view = feed.view
         marker = Marker(subscriber, asyncio.get_running_loop().create_future())
         whole = asked.rows and (bool(asked.parameters) or not view.state.typed.query.input)

@@ -1,7 +1,7 @@
 """What every request passes first: who asks, how much it sends, how long it takes; and the two ways that are quick.
 
 Without a token only this machine can reach the server, and then only under its own names: so that no page in a browser
-can have a name of its own point here (DNS rebinding), and none can send JSON without a permission that nobody gives.
+can have a name of its own point here (DNS rebinding), and none can send JSON without a permission that is never given.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Gate:
             self.metrics.observe(endpoint, answer.status, time.perf_counter() - started)
 
     def end(self) -> None:
-        """Tells those who follow views that the server stops."""
+        """Tells the followers of views that the server stops."""
         self._following.end()
 
     def _chosen(self, scope: Scope, receive: Receive, send: Send) -> tuple[str, Awaitable[None]]:

@@ -1,4 +1,4 @@
-"""All feeds of a server: one for each view that somebody follows, flushed frame by frame."""
+"""All feeds of a server: one for each followed view, flushed frame by frame."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _AGAIN = 0.25
 
 
 class InterruptedRead(BaseException):
-    """Is raised in a thread whose answer nobody waits for any more."""
+    """Is raised in a thread whose answer no client waits for any more."""
 
 
 class _Reading(Generic[Result]):

@@ -38,7 +38,7 @@ class Results:
         self._kept: OrderedDict[str, tuple[float, str, pa.Table]] = OrderedDict()
 
     def first(self, view: str, rows: pa.Table, limit: int | None) -> Page:
-        """The first page of a result; what is left is kept."""
+        """The first page of a result; the rest is stored."""
         if limit is None or rows.num_rows <= limit:
             return Page(rows, None)
         name = secrets.token_urlsafe(12)

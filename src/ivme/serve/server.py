@@ -32,7 +32,7 @@ _UNREAD = (1.0, 2.0, 3.0, 4.0)
 
 
 class Server(uvicorn.Server):
-    """A server that tells those who follow views before it waits for them to go."""
+    """A server that tells the followers of views before it waits for them to go."""
 
     def __init__(
         self, gate: Gate, config: uvicorn.Config, connections: Connections, postgres: PostgresServer | None

@@ -11,7 +11,7 @@ from ivme.view import View
 def view_stats(view: View) -> dict[str, Any]:
     """What `v.stats()` says, with the sizes of maps under the names that `explain` has for them.
 
-    Which maps these are is found out before the lock is taken: that takes some milliseconds, and nobody waits for it.
+    Which maps these are is found out before the lock is taken: that takes some milliseconds, and nothing waits for it.
     """
     state = view.state
     if state.plan is None:

@@ -1,7 +1,7 @@
 """Batches that come through HTTP: read, checked, applied all or nothing, and with an idempotency key only once.
 
 Keys are rows of the table `ivme_requests`, in the same transaction as the batch: they are as durable as it is. The last
-10,000 of them are kept.
+10,000 of them are stored.
 """
 
 from __future__ import annotations

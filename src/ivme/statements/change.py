@@ -199,7 +199,7 @@ def has_query(*nodes: exp.Expr | None) -> bool:
 def delete(
     definitions: Definitions, statement: Delete, values: Parameters, batch: Batch, counts: list[int], taken: Taken
 ) -> None:
-    """Adds a DELETE to a batch; `counts` gets the number of rows, and `taken` those that go, if they are asked for."""
+    """Adds a DELETE to a batch; `counts` gets the number of rows, and `taken` those that go, if they are requested."""
     source, where = statement.source, statement.where
     table = changed_table(definitions, source, statement.table)
     if statement.returning or has_query(where):
@@ -219,7 +219,7 @@ def delete(
 def update(
     definitions: Definitions, statement: Update, values: Parameters, batch: Batch, counts: list[int], taken: Taken
 ) -> None:
-    """Adds an UPDATE to a batch; `counts` gets the number of rows, and `taken` the new ones, if they are asked for."""
+    """Adds an UPDATE to a batch; `counts` gets the number of rows, and `taken` the new ones, if they are requested."""
     source, where = statement.source, statement.where
     table = changed_table(definitions, source, statement.table)
     places = positions(source, table, [name for name, _ in statement.values])

@@ -146,7 +146,7 @@ class Insert(Statement):
     """Whether the columns of a file go by their names."""
     conflict: OnConflict | None = None
     returning: tuple[exp.Expr, ...] = ()
-    """The expressions over the rows that come; empty if none are asked for."""
+    """The expressions over the rows that come; empty if none are requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,14 @@ _WORDS = (
     *("SELECT", "CREATE", "DROP", "ALTER", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "COPY", "BEGIN"),
     *("COMMIT", "ROLLBACK", "SHOW", "DESCRIBE", "EXPLAIN", "ADVANCE"),
 )
+_UNNEEDED = {
+    "REFRESH": "leave it out: views are always up to date",
+    "ANALYZE": "leave it out: plans need no statistics; EXPLAIN ANALYZE SELECT ... counts what a query costs",
+    "VACUUM": "leave it out: deleted rows leave nothing behind",
+    "USE": "leave it out: there is one namespace, without schemas",
+}
+"""Statements of other systems that ivme does not need, and why."""
+
 _BEGINNINGS = f"begin it with {', '.join(_WORDS[:-1])} or {_WORDS[-1]}"
 
 
@@ -91,7 +99,8 @@ def _statement(source: SqlText) -> Statement:
     if first not in _READERS or source.tokens[0].token_type == TokenType.STRING:
         message = f"a statement cannot begin with {source.tokens[0].text!r}"
         near = get_close_matches(first, _WORDS, n=1)
-        raise source.unsupported(message, source.tokens[0].start, f"did you mean {near[0]}?" if near else _BEGINNINGS)
+        instead = _UNNEEDED.get(first) or (f"did you mean {near[0]}?" if near else _BEGINNINGS)
+        raise source.unsupported(message, source.tokens[0].start, instead)
     instead = f"see docs/statements.md for the form of {first}"
     node = parse_tokens(source, source.tokens, instead)
     tokens = merge_tokens(source.tokens) if first in ("MERGE", "DELETE") else source.tokens

@@ -49,12 +49,15 @@ def select_of(source: SqlText, first: Token) -> Select:
     return Select(replace(source, tokens=tokens), first.start, tokens[-1].end + 1)
 
 
+_NO_INDEX = "leave it out: ivme makes the indexes that views need; to read a view by a key, write WHERE key = :key"
+
+
 def read_create(source: SqlText) -> Statement:
     """CREATE TABLE and CREATE VIEW; what follows AS is a query, which is read when it is compiled."""
     words = [token.text.upper() for token in source.tokens[:6]]
     kind = next((word for word in words if word in ("VIEW", "TABLE")), None)
     if kind is None:
-        instead = f"{_TABLE}; {_VIEW}"
+        instead = _NO_INDEX if "INDEX" in words else f"{_TABLE}; {_VIEW}"
         raise source.unsupported("only tables and views can be created", source.tokens[0].start, instead)
     instead = _VIEW if kind == "VIEW" else _TABLE
     head, query = _parts(source, instead)

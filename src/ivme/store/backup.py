@@ -52,7 +52,7 @@ def write_backup(definitions: Definitions, path: Path) -> None:
 
 
 def restore_backup(backup: Path, path: Path) -> None:
-    """Copies a database that nobody has open to a new directory; a damaged one is refused before anything is written.
+    """Copies a database that is not open to a new directory; a damaged one is refused before anything is written.
 
     Any closed directory of a database can be copied so, not only one that `write_backup` made.
     """

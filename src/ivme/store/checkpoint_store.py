@@ -1,4 +1,4 @@
-"""Where checkpoints are kept: named objects in a folder or an object store, some of which only one writer can make.
+"""Where checkpoints are stored: named objects in a folder or an object store, some of which only one writer can make.
 
 `create` is what everything rests on: of two writers of one name, one makes the object and the other one learns that it
 is there. An object appears whole or not at all.

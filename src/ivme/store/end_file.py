@@ -44,7 +44,7 @@ class End(NamedTuple):
 
 
 def make_end_file(directory: Path, identity: str, end: End) -> None:
-    """Writes the file anew, durable."""
+    """Writes the file again, durable."""
     write_whole(directory / END, [_slot(number, identity, end) for number in (0, 1)])
 
 

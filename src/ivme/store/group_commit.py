@@ -72,8 +72,8 @@ class GroupCommit:
     def wait(self, number: int) -> None:
         """Returns when the record is durable.
 
-        A thread that finds nobody syncing syncs for all. Those that come meanwhile wait for its end, and not for the
-        lock: behind it, a thread whose record is durable would wait for the sync of the next one.
+        A thread that finds no other thread syncing syncs for all. Those that come meanwhile wait for its end, and not
+        for the lock: behind it, a thread whose record is durable would wait for the sync of the next one.
         """
         while self.durable < min(number, self.written):
             ended = self._ended  # before the look at the lock: then its end is not missed
@@ -93,7 +93,7 @@ class GroupCommit:
         ended.set()
 
     def roll_back(self, number: int, undo: Callable[[], None]) -> None:
-        """Forgets the records behind a number; `undo` takes them out of the file while nobody syncs it."""
+        """Forgets the records behind a number; `undo` takes them out of the file while no thread syncs it."""
         with self._syncing:
             undo()
             self.written, self.durable = number, min(self.durable, number)

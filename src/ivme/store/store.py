@@ -5,7 +5,7 @@ grown as large as the snapshot (and is no trifle), a snapshot is made in the bac
 of the log begins and the tables' codes and the views' maps are copied; without it they are written. Until the manifest
 is replaced, the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most
 about twice what the tables need, and each byte is written about twice. The views' maps come on top: where they are much
-larger than the tables, only a snapshot that was asked for has them.
+larger than the tables, only a snapshot that was requested has them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LEAST_LOG = 32 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
 
 MOST_WORDS = 64
-"""A snapshot that nobody asked for has the views' maps if they have at most this many words for each row."""
+"""A snapshot that was not requested has the views' maps if they have at most this many words for each row."""
 
 _logger = logging.getLogger("ivme.store")
 

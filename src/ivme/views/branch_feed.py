@@ -74,7 +74,7 @@ class BranchFeed:
         return NativeBranch(compute, [place(number) for number in feed.columns], place(feed.test), place(feed.weight))
 
     def _current(self) -> _Feed:
-        """Found anew when the relation has other columns."""
+        """Found again when the relation has other columns."""
         assert self._branch.relation is not None
         table = self._catalog.relation(self._branch.relation)
         if self._feed is None or self._table is not table:

@@ -1,4 +1,4 @@
-"""A view with lists among its parameters: a request has the rows of all members, as if each had been asked for."""
+"""A view with lists among its parameters: a request has the rows of all members, as if each had been requested."""
 
 from __future__ import annotations
 

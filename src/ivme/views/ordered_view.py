@@ -4,7 +4,7 @@ With LIMIT, an ordered map (engine/ordered.py) has the block's rows in their ord
 that it changes, the rows that are shown are read without sorting, and what a batch changes of them is found at the
 edges of the limit. Without LIMIT all rows are shown: they are sorted when they are read, unless reads are favoured, and
 their changes are the block's. A view with parameters sorts the rows of each request. One whose block is recomputed
-sorts all rows until somebody follows it.
+sorts all rows until it is followed.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class ParticipatingView(BaseView):
 
     @abstractmethod
     def _follow(self) -> None:
-        """From now on `_change` is asked for."""
+        """From now on `_change` is called."""
 
     @abstractmethod
     def _change(self) -> dict[Row, Any]:
@@ -81,7 +81,7 @@ class ParticipatingView(BaseView):
         """Takes the changed rows of a relation; `commit` or `roll_back` follows."""
 
     def prepare(self) -> None:
-        """Computes the change for those who follow it, as `commit` cannot fail."""
+        """Computes the change for its followers, as `commit` cannot fail."""
         change = self._change() if self._queues else {}
         self._deliveries = [delivery(queue, dict(change)) for queue in self._queues if change]
 

@@ -13,6 +13,7 @@ from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import Check, checked, value_check
 from ivme.errors import DataError, shown
 from ivme.query.model import Table
+from ivme.shown_table import counted
 
 Row = tuple[Any, ...]
 
@@ -120,7 +121,7 @@ def _reader(names: list[Any], table: Table) -> Callable[[Any], Row]:
 
 def _wrong_arity(row: Sequence[Any], number: int, table: Table) -> DataError:
     return DataError(
-        f"table {table.name}: rows[{number}] has {len(row)} values, {shown(row)}; "
+        f"table {table.name}: rows[{number}] has {counted(len(row), 'value')}, {shown(row)}; "
         f"the table has {len(table.columns)} columns: {', '.join(table.column_names)}"
     )
 

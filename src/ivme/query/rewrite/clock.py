@@ -4,7 +4,7 @@
     SELECT a FROM R, ivme_clock WHERE ts > ivme_clock.`#now` - INTERVAL '7' DAY
 
 The clock has one row, which `db.advance` replaces. So moving it on is a change like any other: it is logged, it takes
-effect with all that follows from it or not at all, and those who follow a view hear of the rows that come and go.
+effect with all that follows from it or not at all, and followers of a view get the rows that come and go.
 """
 
 from __future__ import annotations

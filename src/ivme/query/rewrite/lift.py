@@ -120,7 +120,7 @@ class Lift:
         return self._select(made, domains.union(parameters_read(node, self.queries)), is_inner=False)
 
     def _limited(self, node: exp.Expr) -> exp.Select:
-        """The first rows of a query, or of each group, of which all are kept."""
+        """The first rows of a query, or of each group, of which all are stored."""
         if isinstance(node, exp.Select) and not has_limit(node):
             node = with_window_columns(node, self._columns_of_from)
             if not is_one_rank(node) or parameters_in(node):

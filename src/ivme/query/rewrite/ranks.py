@@ -1,7 +1,7 @@
 """The first rows of each group: ROW_NUMBER, RANK and DENSE_RANK, their conditions, QUALIFY and DISTINCT ON.
 
 A SELECT with one such function, and with conditions on it in QUALIFY only, is the rows of a SELECT without it, of which
-an ordered block shows the first of each group; the rank is a column of that block if somebody reads it. Conditions on
+an ordered block shows the first of each group; the rank is a column of that block if it is read. Conditions on
 the rank in the SELECT around go into QUALIFY first, and DISTINCT ON is the row of each group whose number is 1.
 """
 
@@ -29,7 +29,7 @@ _TIES: dict[type[exp.Expr], Ties] = {exp.RowNumber: "none", exp.Rank: "last", ex
 class Ranked:
     """A SELECT with a rank: `rows` without it, the `order` that shows some of them, and where the rank was.
 
-    The rank is an item of SELECT under a name, so many items before the end; `name` is None if nobody reads it.
+    The rank is an item of SELECT under a name, so many items before the end; `name` is None if it is not read.
     """
 
     rows: exp.Select
@@ -112,7 +112,7 @@ def take_ranks(node: exp.Select) -> Ranked:
 
 
 def _hide(rows: exp.Select, expression: exp.Expr) -> int | str:
-    """The place of the item that an expression is, or the name of a new one that nobody sees."""
+    """The place of the item that an expression is, or the name of a new one that is not shown."""
     if not any(map(_is_star, rows.expressions)):
         same = [place for place, item in enumerate(rows.expressions) if item.unalias() == expression]
         if same:

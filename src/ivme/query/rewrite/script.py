@@ -124,7 +124,7 @@ class Script:
         return select_from(self.reference(name, alias), items)
 
     def columns_of(self, table: exp.Table) -> tuple[str, ...] | None:
-        """The columns of a table or block; None for a table that nobody declared."""
+        """The columns of a table or block; None for an undeclared table."""
         if table.name in self.columns:
             return self.columns[table.name]
         relation = self.tables.relation(table)
@@ -170,7 +170,7 @@ def aliased(node: exp.Expr, name: str) -> exp.Expr:
 
 
 def fresh_name(wanted: str, taken: Iterable[str]) -> str:
-    """A name like the wanted one that nobody has, whatever the case."""
+    """A name like the wanted one that is not in use, whatever the case."""
     used = {name.lower() for name in taken}
     return next(name for name in _numbered(wanted) if name.lower() not in used)
 

@@ -153,7 +153,7 @@ def with_window_columns(
 ) -> exp.Select:
     """The SELECT with window functions in the place of their names in columns behind them.
 
-    A name of a column of FROM means that one; these are only asked for where it matters.
+    A name of a column of FROM means that one; these are only looked up where it matters.
     """
     is_known = cache(lambda: columns_of_from(node))
     before: dict[str, exp.Expr] = {}
@@ -241,7 +241,7 @@ class _Taken:
         return exp.EQ(this=column("r", self.hidden(fixed, _OF)), expression=given.copy())
 
     def hidden(self, expression: exp.Expr, prefix: str) -> str:
-        """The name of the column of the rows that an expression is, of a new one that nobody sees."""
+        """The name of the column of the rows that an expression is, of a new one that is not shown."""
         for item in self.rows.expressions:
             is_kept = prefix == _BY or not item.alias.startswith(_BY)
             if isinstance(item, exp.Alias) and is_kept and item.unalias() == expression:

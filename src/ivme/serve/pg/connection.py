@@ -211,7 +211,7 @@ class Connection:
         await self._send(known, await self._description(nothing))
 
     async def _description(self, portal: Portal) -> bytes:
-        """The columns of a result; a query is run for it, and its rows are kept for Execute."""
+        """The columns of a result; a query is run for it, and its rows are stored for Execute."""
         piece = portal.statement.piece
         if piece is None:
             return m.NO_DATA

@@ -18,7 +18,7 @@ _MOST_BYTES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What a token allows, and the proof of it that is asked for; None where there is no token."""
+    """What a token allows, and the proof of it that is required; None where there is no token."""
 
     grant: Grant
     verifier: Verifier | None

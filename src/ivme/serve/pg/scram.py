@@ -16,7 +16,7 @@ class ScramError(Exception):
 
 
 class Verifier:
-    """What is kept of a token: keys that are derived from it once, with a salt of this server."""
+    """What is stored of a token: keys that are derived from it once, with a salt of this server."""
 
     def __init__(self, token: str) -> None:
         self.salt = secrets.token_bytes(16)

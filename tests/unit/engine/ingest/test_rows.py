@@ -162,7 +162,7 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
         ),
         ("ab", "'ab' holds no rows"),
         (7, "7 holds no rows"),
-        ([(1, "x"), (1,)], r"rows\[1\] has 1 values, \(1,\); the table has 2 columns: a, B"),
+        ([(1, "x"), (1,)], r"rows\[1\] has 1 value, \(1,\); the table has 2 columns: a, B"),
         ([{"a": 1}], r"rows\[0\]: the column B is missing; give None for NULL"),
         ([{"a": 1, "B": "x", "c": 2}], r"rows\[0\]: there is no column 'c'; the columns are a, B"),
         ([{"a": 1, "B": "x", "b": "y"}], "the column B is given twice"),
