@@ -48,8 +48,8 @@ def measure(rows: int) -> None:
     data_bytes = data.nbytes
     del data
     gc.collect()
-    show("kernel", view.stats()["memory_bytes"] / rows, "bytes/tuple", "at most 120")
-    show("process", (resident() - before) / rows, "bytes/tuple", "at most 120")
+    show("kernel", view.stats()["memory_bytes"] / rows, "bytes/tuple", "at most 80")
+    show("process", (resident() - before) / rows, "bytes/tuple", "at most 80")
     show("  for scale: the data in Arrow", data_bytes / rows, "bytes/tuple")
 
 

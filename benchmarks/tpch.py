@@ -1,7 +1,8 @@
 """TPC-H's queries kept fresh while its tables change, beside triggers in C++, SQLite's triggers and DuckDB.
 
     python -m benchmarks.tpch [--sf 0.1] [--batch 1 100 1000 10000] [--query 1 3 4 5 10 12 18 | all] [--runs 3]
-        [--stream inserts refreshes] [--most 200000] [--sqlite 20000] [--no-peers] [--data DIRECTORY]
+        [--stream inserts refreshes] [--most 200000] [--sqlite 20000] [--no-peers] [--beside] [--out FILE]
+        [--data DIRECTORY]
 
 All tables are declared as TPC-H has them, with their keys. The stream of inserts has all rows of the tables that a
 query reads, interleaved; that of refreshes deletes orders with their lines (RF2) and inserts them again (RF1) over
@@ -12,9 +13,9 @@ Seven queries are written without ORDER BY and LIMIT (`tpch_schema.py`); these a
 this run (`peers/compiled_triggers.py`): flat hash maps, doubles, no tables, no transactions. SQLite's triggers keep
 five of the seven, over the last `--sqlite` rows of a stream (`peers/sqlite_stream.py`). The other queries are taken
 from DuckDB's extension as they are. DuckDB computes the query anew over the tables at the end: what a batch would cost
-at least. The answers of all are compared before anything is printed. Pathway and PostgreSQL run in
-`python -m benchmarks.peers --only tpch`, @tanstack/db-ivm in `python -m benchmarks.live_queries`; Debian 12 has no
-package of pg_ivm.
+at least. The answers of all are compared before anything is printed. With `--beside`, PostgreSQL, Pathway and
+@tanstack/db-ivm follow in the same run (`tpch_beside.py`). `--out` writes the tables to a page, too, with the load of
+the machine before and after.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,9 @@ from benchmarks.corpora.material import corpus
 from benchmarks.corpora.measuring import connected, differs
 from benchmarks.measure import parse
 from benchmarks.peers.compiled_triggers import CompiledTriggers
+from benchmarks.peers.report import machine
 from benchmarks.peers.sqlite_stream import sqlite_run
+from benchmarks.tpch_beside import lines_beside
 from benchmarks.tpch_schema import COLUMNS, KEYS, QUERIES
 from benchmarks.tpch_stream import Part, Stream, generated, inserts, read, refreshes
 from ivme.database import Database
@@ -177,7 +180,7 @@ class Race:
             raise AssertionError(f"Q{self.query}, {who}: {wrong}")
 
 
-HEAD = """
+HEAD = """\
 | query | stream | batch | ivme, M/s CPU | M/s wall | C++, M/s CPU | M/s wall | ivme / C++ \
 | SQLite, M/s CPU | M/s wall | times DuckDB, CPU | wall |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
@@ -193,10 +196,36 @@ def main() -> None:
     parser.add_argument("--sqlite", type=int, default=20_000, help="rows that SQLite's triggers take, at most")
     parser.add_argument("--no-peers", action="store_true", help="without C++ and SQLite triggers")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "tpch")
+    parser.add_argument("--beside", action="store_true", help="PostgreSQL, Pathway and @tanstack/db-ivm as well")
+    parser.add_argument("--seconds", type=float, default=3, help="what each of these gets for a workload")
+    parser.add_argument("--node-modules", type=Path, default=Path(tempfile.gettempdir()) / "ivme-node")
+    parser.add_argument("--out", type=Path, help="the page to write")
     options = parse(parser)
+    page = Page(options.out)
+    page.say(f"SF {options.sf}, the best of {options.runs} runs. {machine()}.\n")
+    for line in lines(options):
+        page.say(line)
+    page.say(f"\nAt the end the load was {os.getloadavg()[0]:.1f}.")
+
+
+class Page:
+    """What is printed, and written line by line if there is a page."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path, self._text = path, "# TPC-H beside its peers\n\n`python -m benchmarks.tpch`\n\n"
+
+    def say(self, line: str) -> None:
+        print(line, flush=True)
+        self._text += f"{line}\n"
+        if self._path is not None:
+            self._path.write_text(self._text, "utf-8")
+
+
+def lines(options: argparse.Namespace) -> Iterator[str]:
+    """The tables."""
     tables = read(generated(options.sf, options.data), COLUMNS)
     queries = list(range(1, 23)) if options.query == ["all"] else [int(each) for each in options.query]
-    print(HEAD)
+    yield HEAD
     with CompiledTriggers() as triggers:
         triggers.write_tables(tables)
         for query in queries:
@@ -208,7 +237,11 @@ def main() -> None:
                         stream = inserts(race.tables, size, options.most if size == 1 else None)
                     else:
                         stream = refreshes(race.tables, size, options.most if size < 1000 else 40 * size)
-                    print(f"| {query} | {kind} | {size:,} | {race.row(stream, size)} |", flush=True)
+                    if stream.timed:  # a query that reads neither orders nor their lines has no refreshes
+                        yield f"| {query} | {kind} | {size:,} | {race.row(stream, size)} |"
+    if options.beside:
+        yield ""
+        yield from lines_beside(options.sf, options.data, options.node_modules, options.seconds)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ class Stream:
         return table, 1, rows
 
 
-def arrow(names: list[str], rows: list[tuple[int, ...]]) -> pa.RecordBatch:
+def arrow(names: list[str], rows: Sequence[tuple[int, ...]]) -> pa.RecordBatch:
     return pa.record_batch([pa.array(column, pa.int64()) for column in zip(*rows, strict=True)], names)
 
 

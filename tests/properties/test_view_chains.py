@@ -44,6 +44,9 @@ VIEWS = {
     "totals": "SELECT COUNT(*) AS n, SUM(r) AS r FROM s",
     "of_totals": "SELECT n + 1 AS n, r FROM totals",
     "all_names": "SELECT UPPER(p) AS name FROM o UNION ALL SELECT CONCAT(m, '!') FROM l UNION ALL SELECT m FROM s",
+    "kinds": "SELECT DISTINCT p FROM o",
+    "of_kinds": "SELECT COUNT(*) AS n FROM kinds",
+    "late": "SELECT p, COUNT(*) AS n FROM o WHERE EXISTS (SELECT 1 FROM l WHERE l.k = o.k AND l.q > 4) GROUP BY p",
     "names": "SELECT name, COUNT(*) AS n FROM all_names GROUP BY name",
 }
 DAY = date(2026, 1, 1)
@@ -59,7 +62,7 @@ def row_of(rng: random.Random, table: str) -> tuple[Any, ...]:
     return rng.randrange(12), rng.randrange(9), name, price, rng.choice([None, 0.1, 1e20, -1e20, 3.5])
 
 
-WHOLE = ("per_key", "of_sums", "totals", "of_totals", "all_names", "names")
+WHOLE = ("per_key", "of_sums", "kinds", "of_kinds", "totals", "of_totals", "all_names", "names")
 """Those without heavy and light parts: the kernel takes record batches through them, too."""
 
 UNCHAINED: list[Catalog] = []

@@ -85,6 +85,11 @@ void bind_transaction(nb::module_& m) {
                  }
                  view.nothing = std::move(nothing);
              })
+        .def("set_distinct",
+             [](ViewChain& chain, size_t number, size_t reader) {
+                 chain.views.at(number).is_distinct = true;
+                 chain.views[number].reader = reader;
+             })
         .def(
             "set_readers",
             [](ViewChain& chain, size_t number, const nb::object& path, size_t relation, nb::object prepare) {

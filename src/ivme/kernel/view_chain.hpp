@@ -7,101 +7,10 @@
 #include <unordered_map>
 
 #include "balance.hpp"
-#include "bound_expressions.hpp"
+#include "chain_view.hpp"
 #include "finishing.hpp"
-#include "kept_rows.hpp"
 
 namespace ivme {
-
-// Thrown where Python has to do what was begun.
-struct Declined : std::exception {};
-
-// Rows that changed, by column, with their weights.
-struct ChangedRows {
-    std::vector<std::vector<int64_t>> columns;
-    std::vector<int64_t> weights;
-
-    size_t n() const { return weights.size(); }
-    // Rows behind those that are there: the first columns of a delta, and the counts of its payloads.
-    void append(const Delta& delta) {
-        for (size_t c = 0; c < columns.size(); ++c) {
-            columns[c].insert(columns[c].end(), delta.columns[c].data(), delta.columns[c].data() + delta.n);
-        }
-        weights.reserve(weights.size() + delta.n);
-        for (size_t row = 0; row < delta.n; ++row) weights.push_back(delta.payload(row)[0]);
-    }
-    void clear(size_t width) {
-        columns.resize(width);
-        for (auto& column : columns) column.clear();
-        weights.clear();
-    }
-    std::vector<const int64_t*> places() const {
-        std::vector<const int64_t*> found;
-        place(found);
-        return found;
-    }
-    void place(std::vector<const int64_t*>& found) const {
-        found.clear();
-        for (const auto& column : columns) found.push_back(column.data());
-    }
-};
-
-// Expressions over rows, if there are any, and what fills in what they lack over some columns: `prepare` says whether
-// they turn back no more.
-struct ChainExpressions {
-    Expressions* program = nullptr;
-    PyObject* prepare = nullptr;
-};
-
-// A branch of a union over a relation: the expressions that it computes, and where its columns, its test and its factor
-// are among the codes of a row and those of the expressions; none if negative.
-struct ChainBranch {
-    size_t view;
-    ChainExpressions expressions;
-    std::vector<unsigned> columns;
-    int test, factor;
-};
-
-// How an aggregate is shown: by the count of a group, an extreme, or what its words in the payload say.
-struct ChainValue {
-    char kind;              // c, x, n, s, m, d, or f and g for the sum and the mean of floats
-    unsigned place, words;  // of the extreme; or of the words, and how many there are
-    unsigned present;       // where the number of values that are not NULL is
-    int64_t most, factor;
-};
-
-// What takes the rows of a relation further.
-class RowTaker {
-public:
-    RowTaker() = default;
-    RowTaker(const RowTaker&) = delete;
-    RowTaker& operator=(const RowTaker&) = delete;
-    virtual ~RowTaker() = default;
-    virtual void take(const ChangedRows& rows, bool has_gil) = 0;
-    // Gives back what many rows needed.
-    virtual void trim() = 0;
-};
-
-struct ChainView {
-    unsigned width = 0;            // of what is emitted
-    std::vector<unsigned> places;  // of what is shown
-    bool hides = false;            // rows that are shown may be equal
-    bool is_union = false;
-    std::vector<unsigned> numbers;  // columns that must have a number
-    RowTaker* readers = nullptr;
-    // With aggregates: where a group is found, and the rows as they were.
-    KeptRows* kept = nullptr;
-    size_t reader = 0;
-    std::vector<ChainValue> values;
-    std::vector<int64_t> nothing;  // the values of a group of everything that has no rows; empty if there is none
-
-    ChangedRows emitted, netted, rows, shown;
-    bool is_net = true;  // whether no row was emitted twice: a single delta has each row once
-    Delta sums, compared;
-    NewRows now;
-    std::vector<std::vector<int64_t>> codes;
-    bool is_changed = false;
-};
 
 class ViewChain {
 public:
@@ -189,7 +98,10 @@ public:
     void propagate(bool has_gil) {
         for (ChainView& view : views) {
             if (!view.emitted.n()) continue;
-            const ChangedRows& changed = view.is_union ? view.emitted : view.kept ? regrouped(view) : summed(view);
+            const ChangedRows& changed = view.is_union      ? view.emitted
+                                         : view.kept        ? regrouped(view)
+                                         : view.is_distinct ? told_apart(view)
+                                                            : summed(view);
             check_numbers(view, changed);
             if (changed.n() && view.readers) view.readers->take(changed, has_gil);
         }
@@ -261,6 +173,26 @@ private:
         to.weights.assign(from.payloads.data(), from.payloads.data() + from.n);
     }
 
+    // A row comes when it is there for the first time, and goes when it is there no more.
+    const ChangedRows& told_apart(ChainView& view) {
+        const ChangedRows& changed = net(view, view.emitted, view.rows);
+        Block block;
+        std::shared_ptr<Union> reader = read_points(view, changed, block);
+        std::vector<int64_t> now(changed.n());
+        for (size_t row = 0; row < block.n; ++row) {
+            now[static_cast<size_t>(block.requests[row])] = block.payloads[row * reader->layout.words];
+        }
+        view.netted.clear(count_of(changed.columns));
+        for (size_t row = 0; row < changed.n(); ++row) {
+            int weight = int{now[row] != 0} - int{now[row] != changed.weights[row]};
+            if (!weight) continue;
+            for (size_t c = 0; c < changed.columns.size(); ++c)
+                view.netted.columns[c].push_back(changed.columns[c][row]);
+            view.netted.weights.push_back(weight);
+        }
+        return picked(view, view.netted);
+    }
+
     const ChangedRows& summed(ChainView& view) {
         const auto& weights = view.emitted.weights;
         bool is_net = view.is_net && std::find(weights.begin(), weights.end(), 0) == weights.end();
@@ -291,7 +223,7 @@ private:
         if (view.width && !view.is_net && &net(view, emitted, view.netted) != &emitted) std::swap(emitted, view.netted);
         size_t groups = view.width ? emitted.n() : 1;
         Block block;
-        find_groups(view, groups, block);
+        finish(view, *read_points(view, emitted, block), block);
         set_now(view, groups, block);
         view.kept->reserve(groups);
         view.compared.shape(view.kept->width(), Layout());
@@ -302,17 +234,18 @@ private:
         return picked(view, view.rows);
     }
 
-    void find_groups(const ChainView& view, size_t groups, Block& block) {
+    // What is there now of rows, or of the only group of all.
+    std::shared_ptr<Union> read_points(const ChainView& view, const ChangedRows& asked, Block& block) {
         std::shared_ptr<Union> reader = kernel_.reader(view.reader);
         if (reader->inputs != view.width) throw Declined();
         reader->shape(block);
         block.numbered = true;
         uint64_t operations = 0;
         UnionCursor rows(*reader);
-        rows.open(view.emitted.places(), groups);
+        rows.open(asked.places(), view.width ? asked.n() : 1);
         rows.read_all(block, operations);
         kernel_.read_operations += operations;
-        finish(view, *reader, block);
+        return reader;
     }
 
     // The codes of what a block's rows show.

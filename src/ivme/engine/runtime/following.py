@@ -42,6 +42,7 @@ class ChainedView(NamedTuple):
     kept: KeptRows | None = None
     values: Sequence[NativeValue] = ()
     nothing: Sequence[int] = ()
+    is_distinct: bool = False
 
 
 class Followed:
@@ -67,9 +68,9 @@ class Followed:
     def chained(self) -> ChainedView | None:
         """How the kernel tells the change; None if only Python can."""
         query = self._state.typed.query
-        if query.distinct or query.input or not query.free:
+        if query.input or not query.free or self._state.group.enumerations[self._state.name].inputs:
             return None
-        return ChainedView(len(query.free), self._places, self._hides)
+        return ChainedView(len(query.free), self._places, self._hides, is_distinct=query.distinct)
 
     def memory_bytes(self) -> int:
         """What it keeps beside the view's maps."""

@@ -124,8 +124,10 @@ def _added(native: ViewChain, catalog: Catalog, state: ViewState, told: ChainedV
     if not isinstance(told, ChainedView):
         return native.add_view(len(names), [], False, True, numbers)
     number = native.add_view(told.width, told.places, told.hides, False, numbers)
+    reader = catalog.backend.reader_number(point_reader(state.name))
+    if told.is_distinct:
+        native.set_distinct(number, reader)
     if told.kept is not None:
-        reader = catalog.backend.reader_number(point_reader(state.name))
         native.set_groups(number, told.kept, reader, told.values, told.nothing)  # type: ignore[arg-type]
     return number
 
