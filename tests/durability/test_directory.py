@@ -16,7 +16,7 @@ from tests.durability.directories import crash, log_of
 
 
 def test_a_second_opening_in_the_same_process_is_refused(tmp_path: Path) -> None:
-    with Database(tmp_path), pytest.raises(StorageError, match=rf"{tmp_path} is open.*process {os.getpid()}"):
+    with Database(tmp_path), pytest.raises(StorageError, match=rf"{tmp_path} is already open in process {os.getpid()}"):
         Database(tmp_path)
     Database(tmp_path).close()
 

@@ -23,7 +23,7 @@ from ivme.errors import DataError
 from tests.databases import make_database
 from tests.sharded_databases import local_database
 
-QUICK = settings(max_examples=25, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 LARGEST = 2**63 - 1
 FLOATS = st.one_of(

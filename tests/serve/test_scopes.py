@@ -182,7 +182,7 @@ def test_a_file_of_tokens_is_read_and_what_is_wrong_with_it_is_said_without_toke
         "shop: {token: 0123456789abcdef}": "needs a token and its scopes",
         "shop: {token: 0123456789abcdef, scopes: all}": "a list of",
         "shop: {token: 0123456789abcdef, scopes: [revenue]}": "has the scope 'revenue'",
-        "reader: {token: 0123456789abcdef, scopes: []}": "a name of its own",
+        "reader: {token: 0123456789abcdef, scopes: []}": "its own name",
     }.items():
         file.write_text(text)
         with pytest.raises(ServeError, match=message) as caught:

@@ -44,6 +44,7 @@ def opened(spark: SparkSession, file: Path, events: list[Event] | None = None) -
         driver.close()
 
 
+@pytest.mark.long
 def test_a_pipeline_over_shards_has_the_views_and_sinks_that_spark_says(spark: SparkSession, tmp_path: Path) -> None:
     flights = Flights(tmp_path, head=ENGINE)
     flights.change("1", ("insert", "D", 1, 2), ("delete", "B", 1, 3))

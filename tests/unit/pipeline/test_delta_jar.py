@@ -31,12 +31,20 @@ class Recorder:
         self.called["options"] = given
         return self
 
+    def withColumn(self, name: str, column: Any) -> Recorder:
+        self.called["added"] = (name, column)
+        return self
+
     def __getattr__(self, name: str) -> Any:
         return lambda given: (self.called.update({name: given}), self)[1]
 
 
 @pytest.mark.parametrize("what", ["changes", "rows"])
-def test_a_batch_is_an_application_transaction_of_one_table(tmp_path: Path, what: str) -> None:
+def test_a_batch_is_an_application_transaction_of_one_table(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    literal = SimpleNamespace(cast=lambda kind: kind)
+    monkeypatch.setattr("pyspark.sql.functions.lit", lambda number: literal if number == 7 else None)
     place = Place("p.yml", 1, 1)
     sink = Sink("out", "v", what, "delta", str(tmp_path / "out"), place, (("mergeSchema", "true"),))
     pipeline = Pipeline("p", tmp_path / "p.yml", tmp_path, (), (), (sink,))
@@ -49,7 +57,8 @@ def test_a_batch_is_an_application_transaction_of_one_table(tmp_path: Path, what
     assert {"mergeSchema": "true", "txnAppId": "ivme/p/out/me", "txnVersion": "7"} == called["options"]
     assert ("delta", str(tmp_path / "out")) == (called["format"], called["save"])
     assert ("append" if what == "changes" else "overwrite") == called["mode"]
-    assert (["a", "ivme_batch"] if what == "changes" else ["a"]) == called["rows"].column_names
+    assert (("ivme_batch", "long") if what == "changes" else None) == called.get("added")
+    assert ["a"] == called["rows"].column_names
 
 
 def test_a_merge_is_one_statement_under_the_number_of_its_batch(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def test_numbers_that_are_none_are_refused_and_the_same_number_does_nothing(tmp_
         fixed.reshard(3)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hosts_of_the_old_number_end_and_those_of_the_new_one_answer(tmp_path: Path) -> None:
     with made(Database()) as expected, made(hosted_database(tmp_path, 2, hosts=1)) as db:
         change(expected, db, seed=1)
