@@ -23,7 +23,7 @@ PARTS = 12
 
 
 SLOW = range(1, 12)
-"""The parts that take most of the time, as some of their features are rare: the default run is a quarter of a minute long."""
+"""The parts of the long run: the default run has one, of a quarter of a minute."""
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path) -> None:
     with local_database(tmp_path, 2) as db:
         db.create_table("R", {"a": "int"})
         db.create_view("v", "SELECT a FROM R")
-        with pytest.raises(PlanError, match="cannot add a column to table R: v needs it; drop view v, add a column to R, and create v again"):
+        with pytest.raises(PlanError, match="v needs it; drop view v, add a column to R, and create v again"):
             db.add_column("R", "b", "int")
         db.drop_view("v")
         with pytest.raises(SchemaError, match="has a column A already"):
