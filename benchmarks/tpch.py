@@ -44,6 +44,7 @@ from benchmarks.tpch_beside import lines_beside
 from benchmarks.tpch_schema import COLUMNS, KEYS, QUERIES
 from benchmarks.tpch_stream import Part, Stream, generated, inserts, read, refreshes
 from ivme.database import Database
+from ivme.errors import UnsupportedError
 
 Tables = Mapping[str, pa.Table]
 Change = tuple[str, int, Any]
@@ -180,6 +181,15 @@ class Race:
             raise AssertionError(f"Q{self.query}, {who}: {wrong}")
 
 
+def refused(race: Race) -> str:
+    """Why ivme does not take a query over these tables; nothing if it does."""
+    try:
+        maintained(race.text, race.tables, [], 0)
+    except UnsupportedError as error:
+        return str(error).splitlines()[0].replace("|", "\\|")
+    return ""
+
+
 HEAD = """\
 | query | stream | batch | ivme, M/s CPU | M/s wall | C++, M/s CPU | M/s wall | ivme / C++ \
 | SQLite, M/s CPU | M/s wall | times DuckDB, CPU | wall |
@@ -231,6 +241,9 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
         for query in queries:
             peers = (None, 0) if options.no_peers else (triggers, options.sqlite)
             race = Race(query, tables, options.runs, *peers)
+            if refusal := refused(race):
+                yield f"| {query} | refused: {refusal} |{' |' * 10}"
+                continue
             for kind in options.stream:
                 for size in options.batch:
                     if kind == "inserts":
