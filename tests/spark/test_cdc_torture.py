@@ -19,9 +19,11 @@ from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.quarantine import Quarantine
 from ivme.pipeline.taken import TakenBatches
 from ivme.spark.pipeline.delta_merge import DeltaMergeWriter
+from ivme.shards.state import ShardedState
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.sink import DeltaWriter, ParquetChanges
 from ivme.spark.pipeline.sinks import Sinks
+from tests.sharded_databases import local_database
 from tests.spark.cdc_torture import Torture
 from tests.test_docs import ROOT
 
@@ -76,9 +78,12 @@ def crash_once(spark: Any, file: Path, chance: random.Random) -> bool:
 
 def check_torture(torture: Torture) -> None:
     torture.check_sinks()
-    state = read_pipeline(torture.file).state
-    assert torture.bad == Quarantine(state / "quarantine").waiting()
-    with Database(state / "database") as database:
+    pipeline = read_pipeline(torture.file)
+    assert torture.bad == Quarantine(pipeline.state / "quarantine").waiting()
+    if pipeline.engine is not None:
+        torture.check_tables(ShardedState(local_database(pipeline.checkpoint, None), (), "pipeline"))
+        return
+    with Database(pipeline.state / "database") as database:
         torture.check_tables(database)
 
 

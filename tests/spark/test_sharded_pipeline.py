@@ -237,7 +237,7 @@ def test_tasks_write_what_spark_writes_from_the_shards(
 
 
 def few_rows(create: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuses DataFrames of Arrow tables with rows, but for that of an aggregate of no rows, which sinks get first."""
+    """Refuses DataFrames of Arrow rows, but for the one row of an aggregate of no rows, which sinks get first."""
 
     def created(session: Any, data: Any, *others: Any, **options: Any) -> Any:
         assert not isinstance(data, pa.Table) or data.num_rows <= 1, "rows passed through the driver"

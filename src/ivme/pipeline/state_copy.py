@@ -25,6 +25,7 @@ from pyarrow import fs
 from ivme.errors import PipelineError
 from ivme.pipeline.journal import RunJournal
 from ivme.store.backup import database_files
+from ivme.store.snapshot import MANIFEST
 
 _JOURNAL, _DATABASE = "journal.sqlite", "database"
 _FOLDERS = ("taken", "quarantine", "streams", "widening")
@@ -114,8 +115,8 @@ class StateCopy:
         """The files of the state; a database that writes a snapshot meanwhile is looked at again."""
         for attempt in range(_ATTEMPTS):
             folder = self._state / _DATABASE
-            names = database_files(folder) if folder.exists() else []
-            if names == database_files(folder) and all((folder / name).exists() for name in names):
+            names = _files(folder)
+            if names == _files(folder) and all((folder / name).exists() for name in names):
                 break
             if attempt == _ATTEMPTS - 1:
                 raise PipelineError(f"the files of {folder} change all the time and cannot be copied")
@@ -185,3 +186,8 @@ class StateCopy:
             Path(f"{self._root}/{name}").parent.mkdir(parents=True, exist_ok=True)
         with self._store.open_output_stream(f"{self._root}/{name}") as file:
             file.write(content)
+
+
+def _files(folder: Path) -> list[str]:
+    """The files of an embedded database; none if shards have the tables."""
+    return database_files(folder) if (folder / MANIFEST).exists() else []
