@@ -37,8 +37,8 @@ public:
 
     // Where the piece ends that begins at a row: none has more rows than a quarter of M, nor a value more often than
     // M^ε, as `Rebalancer.pieces` has it. `wish` is how many rows the last one had at most.
-    size_t end_of_piece(const std::vector<const int64_t*>& columns, size_t begin, size_t rows, size_t& wish) const {
-        size_t size = std::min<size_t>(rows - begin, std::max<size_t>(often_, std::min<size_t>(wish, least_)));
+    size_t end_of_piece(const std::vector<const int64_t*>& columns, size_t begin, size_t end, size_t& wish) const {
+        size_t size = std::min<size_t>(end - begin, std::max<size_t>(often_, std::min<size_t>(wish, least_)));
         while (size > often_ && !are_rare(columns, begin, size)) wish = size = std::max<size_t>(often_, size / 2);
         return begin + size;
     }
