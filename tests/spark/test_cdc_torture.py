@@ -18,8 +18,8 @@ from ivme.pipeline import read_pipeline
 from ivme.pipeline.journal import RunJournal
 from ivme.pipeline.quarantine import Quarantine
 from ivme.pipeline.taken import TakenBatches
-from ivme.spark.pipeline.delta_merge import DeltaMergeWriter
 from ivme.shards.state import ShardedState
+from ivme.spark.pipeline.delta_merge import DeltaMergeWriter
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.sink import DeltaWriter, ParquetChanges
 from ivme.spark.pipeline.sinks import Sinks
