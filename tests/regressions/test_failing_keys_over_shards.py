@@ -54,7 +54,7 @@ def applied(db: Any, batch: list[tuple[str, tuple[Any, ...], int]]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("query", [*QUERIES[:2], *(pytest.param(each, marks=pytest.mark.long) for each in QUERIES[2:])])
 def test_shards_refuse_the_batches_that_one_engine_refuses(query: str, tmp_path: Path) -> None:
     chance = random.Random(query)
     with ivme.Database() as one, local_database(tmp_path, 3) as several:

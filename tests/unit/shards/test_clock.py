@@ -40,7 +40,7 @@ def test_views_with_the_time_have_the_rows_of_the_embedded_database(tmp_path: Pa
     gathered = [name for name in several.views if "alone" in several.view(name).explain().remarks[-1]]
     assert ["first"] == gathered
     feeds = {name: (one.view(name).changes(), several.view(name).changes()) for name in ("groups", "total")}
-    for number in range(14):
+    for number in range(6):
         hours = [moment + timedelta(hours=chance.randrange(-200, 200)) for _ in range(4)]
         rows = [(chance.randrange(5), each, chance.randrange(9)) for each in hours]
         moment += timedelta(hours=chance.randrange(30))
