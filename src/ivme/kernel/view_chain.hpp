@@ -190,13 +190,13 @@ private:
                 view.netted.columns[c].push_back(changed.columns[c][row]);
             view.netted.weights.push_back(weight);
         }
-        return picked(view, view.netted);
+        return picked(view, &view.netted);
     }
 
     const ChangedRows& summed(ChainView& view) {
         const auto& weights = view.emitted.weights;
         bool is_net = view.is_net && std::find(weights.begin(), weights.end(), 0) == weights.end();
-        return picked(view, is_net ? view.emitted : net(view, view.emitted, view.rows));
+        return picked(view, is_net ? &view.emitted : &net(view, view.emitted, view.rows));
     }
 
     static bool shows_all(const ChainView& view, const ChangedRows& rows) {
@@ -207,11 +207,12 @@ private:
         return true;
     }
 
-    const ChangedRows& picked(ChainView& view, const ChangedRows& rows) {
-        if (shows_all(view, rows)) return rows;
+    // The columns that a view shows of some of its rows, which last as long as the view.
+    const ChangedRows& picked(ChainView& view, const ChangedRows* rows) {
+        if (shows_all(view, *rows)) return *rows;
         view.shown.columns.resize(view.places.size());
-        for (size_t i = 0; i < view.places.size(); ++i) view.shown.columns[i] = rows.columns[view.places[i]];
-        view.shown.weights = rows.weights;
+        for (size_t i = 0; i < view.places.size(); ++i) view.shown.columns[i] = rows->columns[view.places[i]];
+        view.shown.weights = rows->weights;
         if (!view.hides) return view.shown;
         return net(view, view.shown, view.netted);
     }
@@ -231,7 +232,7 @@ private:
         view.kept->compare(view.now, view.compared);
         view.is_changed = true;
         copy(view.compared, view.rows);
-        return picked(view, view.rows);
+        return picked(view, &view.rows);
     }
 
     // What is there now of rows, or of the only group of all.
