@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from ivme.plan.explain.explanation import Explanation
 
 
+_READS_OF_MANY = 63
+"""How often a view that had many rows is read before it is tried again whether it has few."""
+
+
 class View(PositionedView):
     """The rows of a query, maintained in the kernel's maps."""
 
@@ -42,6 +46,7 @@ class View(PositionedView):
         self.asked = Asked(runtime.reader, state)
         self._hides_keys = state.hides_keys
         self._latest = threading.local()
+        self._many_reads = 0
 
     @property
     def name(self) -> str:
@@ -83,9 +88,23 @@ class View(PositionedView):
     def __iter__(self) -> Iterator[Row]:
         if self.parameters:  # they have defaults, or the request is refused
             return self()
+        few = self._all_if_few()
+        if few is not None:
+            self._latest.rows = lambda: None
+            return iter(few)
         rows = self._read({}, repeated)
         self._latest.rows = weakref.ref(rows)
         return rows
+
+    def _all_if_few(self) -> list[Row] | None:
+        """All rows, if one call of the kernel finds that there are few; a view that had many is seldom tried again."""
+        self.check_alive()
+        if self._many_reads:
+            self._many_reads -= 1
+            return None
+        found = self._try_few({}) if self._runtime.reader.is_shared(self.state) else None
+        self._many_reads = _READS_OF_MANY if found is None else 0
+        return found
 
     def __length_hint__(self) -> int:
         """Python asks this when it makes a list of a view, having begun to iterate: then all rows are read at once."""
@@ -97,9 +116,10 @@ class View(PositionedView):
     def __call__(self, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times.
 
-        All are of one state of the database. Those of a view without parameters are read while they are taken.
+        All are of one state of the database. Those of a view without parameters that has many are read while they are
+        taken.
         """
-        few = self.few_rows(parameters) if self.parameters else None
+        few = self.few_rows(parameters) if self.parameters else None if parameters else self._all_if_few()
         return self._read(parameters, repeated) if few is None else iter(few)
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
