@@ -195,10 +195,13 @@ class Disk:
 
     def _sync(self, call: str, descriptor: int) -> None:
         fault = self._fault(call, "EIO", "ENOSPC")
+        file = self._open.get(descriptor)
+        if file is None:  # of a database that crashed, whose thread does not know it yet
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         if fault is not None:
-            self._open[descriptor].pending = []
+            file.pending = []
             self._fail(fault)
-        self._open[descriptor].sync()
+        file.sync()
 
     def close(self, descriptor: int) -> None:
         self._open.pop(descriptor, None)
