@@ -184,7 +184,7 @@ class AsyncDatabase:
         await self.run(lambda remote: remote.delete_keys(table, keys, strict=strict))
 
     async def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Inserts each row as often as its weight says; a negative weight deletes copies."""
+        """Inserts as many copies of each row as its weight; a negative weight deletes copies."""
         await self.run(lambda remote: remote.apply(table, rows, weights, round_floats=round_floats))
 
     async def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:

@@ -56,7 +56,7 @@ class RemoteBatch:
         self._add(table, "delete_keys", keys=listed_keys(keys), strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Inserts each row as often as its weight says; a negative weight deletes copies."""
+        """Inserts as many copies of each row as its weight; a negative weight deletes copies."""
         listed = listed_rows(rows)
         given = [weights] * len(listed) if isinstance(weights, int) else _integers(weights)
         self._add(table, "apply", rows=listed, weights=given, round_floats=round_floats)

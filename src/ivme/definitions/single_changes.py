@@ -42,7 +42,7 @@ class SingleChanges(ABC):
             batch.delete_keys(table, keys, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Inserts each row as often as its weight says; a negative weight deletes copies."""
+        """Inserts as many copies of each row as its weight; a negative weight deletes copies."""
         with self.batch() as batch:
             batch.apply(table, rows, weights, round_floats=round_floats)
 

@@ -34,7 +34,7 @@ public:
         return number;
     }
 
-    // Hands it over; from now on there is none of that number.
+    // Removes it and returns it; its number is free again.
     Owner take(size_t number) {
         (*this)[number];
         free_.push_back(number);

@@ -56,7 +56,7 @@ class ShardedBatch:
             self._clipped[made.name] = None
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Inserts each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
+        """Inserts as many copies of each row as its weight; for a DataFrame, `weights` is the name of a column."""
         self._take(table, rows, weights)
 
     def check(self) -> None:

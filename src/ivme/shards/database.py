@@ -236,7 +236,7 @@ class ShardedDatabase(ShardClock):
             batch.delete(table, rows, strict=strict)
 
     def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Inserts each row as often as its weight says; for a DataFrame, `weights` is the name of a column."""
+        """Inserts as many copies of each row as its weight; for a DataFrame, `weights` is the name of a column."""
         with self.batch() as batch:
             batch.apply(table, rows, weights)
 

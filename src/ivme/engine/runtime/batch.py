@@ -185,7 +185,7 @@ class Batch:
             self._add(state, DeleteKeys(self._rows(state, rows, 1), strict))
 
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
-        """Inserts each row as often as its weight says; a negative weight deletes copies."""
+        """Inserts as many copies of each row as its weight; a negative weight deletes copies."""
         self._take(table, self._rounded(table, rows) if round_floats else rows, weights)
 
     def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
