@@ -419,6 +419,12 @@ class ViewChain:
         values: Sequence[tuple[str, int, int, int, int, int]],
         nothing: Sequence[int],
     ) -> None: ...
+    def set_teller(self, lock: StateLock, tell: Callable[[list[tuple[int, list[Codes]]]], object], /) -> None:
+        """From now on `tell` is given the changes of followed views before they are committed: the number of the view,
+        and the columns that it shows with the weights behind them. What it returns is pending at the lock then.
+        """
+    def set_told(self, view: int, /) -> None:
+        """Somebody follows the view."""
     def set_distinct(self, view: int, reader: int, /) -> None:
         """Rows of the view are there or not; the reader says how often they are."""
     def set_readers(self, view: int, path: RowPath, relation: int, prepare: Callable[..., bool] | None) -> None: ...

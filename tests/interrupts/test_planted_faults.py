@@ -12,7 +12,7 @@ import pytest
 
 from ivme.closure.group import ClosureGroup
 from ivme.engine.native_backend import NativeBackend
-from ivme.engine.runtime import catalog, catalog_change, following, runtime
+from ivme.engine.runtime import catalog, catalog_change, following
 from ivme.engine.runtime.positions import Positions
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import PlainLock, Transaction
@@ -133,8 +133,8 @@ FAULTS: dict[str, tuple[str, Plant]] = {
         lambda p: p.setattr(Runtime, "transact", _without_with(Runtime.transact)),
     ),
     "a lock in Python": ("memory", lambda p: p.setattr(catalog, "StateLock", PlainLock)),
-    "followers are not told": ("memory", lambda p: p.setattr(runtime, "delivery", lambda *_: nothing)),
-    "followers are told twice": ("memory", lambda p: p.setattr(runtime, "delivery", _told_twice)),
+    "followers are not told": ("memory", lambda p: p.setattr(following, "delivery", lambda *_: nothing)),
+    "followers are told twice": ("memory", lambda p: p.setattr(following, "delivery", _told_twice)),
     "kept rows are not updated": ("memory", lambda p: p.setattr(following, "partial", lambda *_: nothing)),
     "a view is not outdated": ("memory", lambda p: p.setattr(ViewState, "outdate", nothing)),
     "positions do not advance": ("memory", lambda p: p.setattr(Positions, "advance", nothing)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -15,6 +16,7 @@ from unittest.mock import patch
 import pyarrow as pa
 import pytest
 
+from ivme.changes import Changes
 from ivme.database import Database
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.catalog import Catalog
@@ -95,6 +97,10 @@ def contents(db: Database) -> dict[str, Counter[Any]]:
     return {view.name: Counter(map(repr, view)) for view in map(db.view, db.views)}
 
 
+def told(feed: Changes) -> list[Counter[str]]:
+    return [Counter({repr(row): weight for row, weight in delta.items()}) for delta in feed]
+
+
 def change(db: Database, form: str, steps: list[tuple[str, int, list[tuple[Any, ...]]]]) -> str | None:
     """Makes changes in one of the forms that the kernel takes; the message if they are refused."""
     try:
@@ -148,7 +154,13 @@ def check(seed: int, changes: int, path: Path | None = None) -> None:
     views = WHOLE if seed % 2 else VIEWS
     with opened(path, views, chained=True) as db, opened(None, views, chained=False) as plain:
         taken = _count_taken(db)
+        pairs: list[tuple[Changes, Changes]] = []
         for number in range(changes):
+            if number % 20 == 0:
+                for feed in itertools.chain.from_iterable(pairs):
+                    feed.close()
+                chosen = rng.choices(list(views), k=rng.randrange(4))  # some twice
+                pairs = [(db.view(name).changes(), plain.view(name).changes()) for name in chosen]
             form = rng.choice(["rows", "rows", "lists", "arrow"])
             steps = streams.steps(form)
             said = change(plain, form, steps)
@@ -156,15 +168,17 @@ def check(seed: int, changes: int, path: Path | None = None) -> None:
             if said is None:
                 streams.keep(steps)
             assert contents(db) == contents(plain), (number, form, steps)
+            for feed, other in pairs:
+                assert told(feed) == told(other), (number, form, steps)
             if number % 25 == 24:
                 for name in views:
                     db.view(name).verify()
         backend = db._runtime.backend
         assert isinstance(backend, NativeBackend)
         backend.kernel.verify()
-        assert taken["rows"] > changes / 5, "the kernel took few of the rows"
+        assert taken["rows"] > changes / 8, "the kernel took few of the rows"
         if views is WHOLE:
-            assert taken["batches"] > changes / 50, "the kernel took few of the batches"
+            assert taken["batches"] > changes / 60, "the kernel took few of the batches"
     if path is not None:
         with Database(path) as again, opened(None, views, chained=False) as plain:
             for table, rows in streams.rows.items():
@@ -213,6 +227,43 @@ def test_chains_change_nothing_in_a_directory(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(3, 40))
 def test_chains_change_nothing_at_length(seed: int) -> None:
     check(seed, 300)
+
+
+def test_followers_are_told_by_the_kernel_once_and_in_order() -> None:
+    with opened(None, ("per_key", "kinds"), chained=True) as db:
+        feeds = [db.view("per_key").changes() for _ in range(2)]
+        taken = _count_taken(db)
+        for number in range(5):
+            db.insert("l", [(number % 2, 1, "x", None, None)])
+        assert taken["rows"] >= 4
+        heard = [[sorted(delta.items(), key=repr) for delta in feed] for feed in feeds]
+        assert len(heard[0]) == 5
+        assert heard[0] == heard[1]
+        feeds[0].close()
+        db.insert("l", [(7, 1, "x", None, None)])
+        assert not list(feeds[0])
+        assert [dict(delta) for delta in feeds[1]] == [{(7, 1, None, None, 1): 1}]
+
+
+def test_a_change_that_nobody_can_be_told_of_is_not_made() -> None:
+    class FullError(Exception):
+        pass
+
+    def fail(*_: object) -> None:
+        raise FullError
+
+    with opened(None, ("per_key",), chained=True) as db:
+        feed = db.view("per_key").changes()
+        db.insert("l", [(1, 1, "x", None, None)])
+        list(feed)
+        for rows in ([(1, 1, "x", None, None)], _arrow(db, "l", [(1, 1, "x", None, None)])):
+            with patch("ivme.engine.runtime.view_chain.deliveries", fail), pytest.raises(FullError):
+                db.insert("l", rows)
+            assert list(db.view("per_key")) == [(1, 1, None, None, 1)]
+            assert not list(feed)
+        db.view("per_key").verify()
+        db.insert("l", [(1, 1, "x", None, None)])
+        assert [len(delta) for delta in feed] == [2]
 
 
 def test_what_somebody_follows_is_told_to_them() -> None:

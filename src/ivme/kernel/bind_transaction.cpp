@@ -85,6 +85,8 @@ void bind_transaction(nb::module_& m) {
                  }
                  view.nothing = std::move(nothing);
              })
+        .def("set_teller", &ViewChain::set_teller)
+        .def("set_told", [](ViewChain& chain, size_t number) { chain.views.at(number).is_told = true; })
         .def("set_distinct",
              [](ViewChain& chain, size_t number, size_t reader) {
                  chain.views.at(number).is_distinct = true;

@@ -97,6 +97,9 @@ struct ChainView {
     NewRows now;
     std::vector<std::vector<int64_t>> codes;
     bool is_changed = false;
+    // For those who follow it: the columns that are shown and the weights, if they are told and changed.
+    bool is_told = false;
+    std::vector<Array<int64_t>> told;
 };
 
 }  // namespace ivme

@@ -152,6 +152,7 @@ private:
                 for (EncodedRow& row : rows) row.path->run(row.words, row.weight);
                 if (chain) chain->propagate(true);
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
+                if (chain) chain->announce();
             });
         });
         if (done && chain) chain->commit();
@@ -259,6 +260,7 @@ private:
                 for (Part& part : parts) part.path->collect(*part.rows, part.weights.data());
                 if (chain) chain->propagate(false);
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
+                if (chain) chain->announce();
                 if (logged.end) logged.append();
             });
         });

@@ -279,6 +279,7 @@ private:
             run_within(columns, n, weights, balanced);
             if (chain_) chain_->propagate(true);
             kernel_.misfits([](size_t, const int64_t*) { throw Overflow(); });
+            if (chain_) chain_->announce();
             check();
         });
         if (chain_) chain_->commit();

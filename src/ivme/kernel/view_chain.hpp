@@ -9,6 +9,7 @@
 #include "balance.hpp"
 #include "chain_view.hpp"
 #include "finishing.hpp"
+#include "state_lock.hpp"
 
 namespace ivme {
 
@@ -27,7 +28,16 @@ public:
             view.emitted.clear(view.width);
             view.is_net = true;
             view.is_changed = false;
+            view.told.clear();
         }
+    }
+
+    // From now on `tell` is given the changes of views that somebody follows, and returns what is to be settled at the
+    // lock once they are committed.
+    void set_teller(nb::object lock, nb::object tell) {
+        lock_ = &nb::cast<StateLock&>(lock);
+        held.append(lock);
+        tell_ = std::move(tell);
     }
 
     // Rows have passed a view with heavy and light parts.
@@ -103,12 +113,35 @@ public:
                                          : view.is_distinct ? told_apart(view)
                                                             : summed(view);
             check_numbers(view, changed);
+            if (view.is_told && changed.n()) note(view, changed);
             if (changed.n() && view.readers) view.readers->take(changed, has_gil);
         }
     }
 
-    // Rows with aggregates are kept as they are now.
+    // Prepares what those who follow views get if this is committed.
+    void announce() {
+        if (!lock_ || std::all_of(views.begin(), views.end(), [](const ChainView& view) { return view.told.empty(); }))
+            return;
+        nb::gil_scoped_acquire acquire;
+        nb::list told;
+        for (size_t number = 0; number < views.size(); ++number) {
+            std::vector<Array<int64_t>>& columns = views[number].told;
+            if (columns.empty()) continue;
+            size_t n = columns.back().size();
+            nb::list shown;
+            for (Array<int64_t>& column : columns) shown.append(to_numpy(std::move(column), n));
+            told.append(nb::make_tuple(number, shown));
+            columns.clear();
+        }
+        announced_ = tell_(told);
+    }
+
+    // Rows with aggregates are kept as they are now. No code of Python runs before what is announced is noted.
     void commit() noexcept {
+        if (announced_.is_valid()) {
+            nb::gil_scoped_acquire acquire;
+            lock_->pending = std::exchange(announced_, nb::object());
+        }
         for (ChainView& view : views) {
             if (view.is_changed) view.kept->put(view.now);
         }
@@ -128,6 +161,15 @@ public:
     nb::list held;                   // what must last as long as it does
 
 private:
+    static void note(ChainView& view, const ChangedRows& changed) {
+        view.told.resize(changed.columns.size() + 1);
+        for (size_t c = 0; c < view.told.size(); ++c) {
+            const auto& from = c < changed.columns.size() ? changed.columns[c] : changed.weights;
+            view.told[c].resize(changed.n());
+            std::copy(from.begin(), from.end(), view.told[c].data());
+        }
+    }
+
     bool compute_rows(Expressions& program, const std::vector<const int64_t*>& columns, size_t n,
                       Array<int64_t>& outputs) {
         outputs.resize(program.outputs() * n);
@@ -322,6 +364,8 @@ private:
     }
 
     Kernel& kernel_;
+    StateLock* lock_ = nullptr;
+    nb::object tell_, announced_;
     std::vector<std::vector<int64_t>> finished_;
     std::vector<const int64_t*> all_;
     std::vector<int64_t> words_;

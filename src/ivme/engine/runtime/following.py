@@ -8,7 +8,8 @@ followed: the change of a group is its old row, less, and its new one, more, and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping, MutableSet, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,12 +18,13 @@ import numpy as np
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.delta import Delta
-from ivme.engine.runtime.transaction import Act
+from ivme.engine.runtime.transaction import Act, delivery
 from ivme.query.model import Aggregate
 
 if TYPE_CHECKING:
     from ivme.engine.backend import Backend, Block, Codes, EmittedDelta, KeptRows
     from ivme.engine.runtime.finishing import NativeValue
+    from ivme.engine.runtime.reclaim import Holder
     from ivme.engine.runtime.shared_views import SharedViews
     from ivme.engine.runtime.view_state import ViewState
 
@@ -213,6 +215,15 @@ def representatives(state: ViewState, columns: Sequence[Codes]) -> list[Codes]:
     inputs = dict(zip(query.input, columns, strict=False))
     given = [inputs[original] for _, original in state.group.enumerations[state.name].inputs]
     return given + list(columns[len(query.input) :])
+
+
+def deliveries(holders: MutableSet[Holder], queues: Sequence[deque[Delta]], changed: RowBatch) -> list[Act]:
+    """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
+    if not queues:
+        return []
+    holders.add(changed)
+    delta = Delta(changed)
+    return [delivery(queue, delta) for queue in queues]
 
 
 def deltas(changes: Mapping[str, Change]) -> dict[str, Delta]:

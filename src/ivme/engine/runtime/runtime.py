@@ -23,7 +23,7 @@ from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.catalog_change import CatalogChange
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import change_of, counts_together
-from ivme.engine.runtime.following import Change, deltas
+from ivme.engine.runtime.following import Change, deliveries, deltas
 from ivme.engine.runtime.installation import Installation
 from ivme.engine.runtime.journal import Journal, taken_durably
 from ivme.engine.runtime.memory import check_memory, leave_no_trace, limit_growth
@@ -34,7 +34,7 @@ from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reader import Reader, check_numbers
 from ivme.engine.runtime.reclaim import ROWS_BETWEEN, reclaim
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange, SingleRowPath, new_path, open_gate
-from ivme.engine.runtime.transaction import Act, Transaction, Undo, delivery
+from ivme.engine.runtime.transaction import Act, Transaction, Undo
 from ivme.engine.runtime.triggers import CountError, Triggers
 from ivme.engine.runtime.view_chain import open_chained
 from ivme.errors import MemoryLimitError
@@ -209,7 +209,8 @@ class Runtime:
         acts: list[Act] = [keep for _, keep in changes.values() if keep is not None]
         acts += [state.outdate for state in self.catalog.views.values() if touched.intersection(state.relations)]
         for view, (changed, _) in changes.items():
-            acts += [] if changed is None else self._deliveries(view, changed)
+            if changed is not None:
+                acts += deliveries(self.catalog.holders, self.catalog.queues.get(view, ()), changed)
         acts.append(partial(self.catalog.positions.advance, progress))
         return acts
 
@@ -218,15 +219,6 @@ class Runtime:
         if self.catalog.builds and isinstance(self.lock.pending, Transaction):
             noted = [act for build in self.catalog.builds for act in build.note(batch)]
             self.lock.pending.then = [*self.lock.pending.then, *noted]
-
-    def _deliveries(self, view: str, changed: RowBatch) -> list[Act]:
-        """Hands the change of a view's rows to those who follow it, by its codes, which are held until it is gone."""
-        queues = self.catalog.queues.get(view, ())
-        if not queues:
-            return []
-        self.catalog.holders.add(changed)
-        delta = Delta(changed)
-        return [delivery(queue, delta) for queue in queues]
 
     # Views on views
 
@@ -272,6 +264,7 @@ class Runtime:
                 with self.installation.catalog_change():
                     catalog.queues[view] = [other for other in catalog.queues[view] if other is not queue]
                     self.installation.unfollow(view)
+                    catalog.forget_inputs()
 
     # Single rows
 

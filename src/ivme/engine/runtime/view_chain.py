@@ -2,24 +2,34 @@
 
 Between a table and what is shown there may be blocks: unions, and views that others are built on. If the kernel can
 tell the change of each of them, they are a chain, and tables whose rows meet no others take rows and record batches
-like tables without blocks. Views that users follow, ordered maps, closures and the like are left to `Runtime`.
+like tables without blocks. Those who follow a view of it are told, too. Ordered maps, closures and the like are left
+to `Runtime`.
 """
 
 from __future__ import annotations
 
 import json
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
+from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.native_backend import NativeBackend
+from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
-from ivme.engine.runtime.following import ChainedView
+from ivme.engine.runtime.following import ChainedView, deliveries
 from ivme.engine.runtime.native_path import NativeBranch, NativePath, native_path, set_parts
 from ivme.engine.runtime.shared_views import point_reader
+from ivme.engine.runtime.transaction import Act, StateLock, Transaction
 
 if TYPE_CHECKING:
     from ivme._kernel import ViewChain
+    from ivme.engine.codes.dictionary import Codes
     from ivme.engine.runtime.catalog import Catalog
+    from ivme.engine.runtime.reclaim import Holder
     from ivme.engine.runtime.view_state import ViewState
 
 Branches = dict[str, list[NativeBranch]]
@@ -69,6 +79,7 @@ def _built(catalog: Catalog, backend: NativeBackend) -> Chain:
     relations = {name: number for number, name in enumerate((*catalog.tables, *passing))}
     native = _kernel.ViewChain(backend.kernel)
     views = {name: _added(native, catalog, catalog.views[name], told) for name, told in passing.items()}
+    _tell_followers(native, catalog, views)
     chain = Chain(native, relations, views, tables)
     for name, told in passing.items():
         if not isinstance(told, ChainedView):
@@ -88,13 +99,13 @@ def _takeable(catalog: Catalog) -> dict[str, ChainedView | Branches | None]:
     """
     found: dict[str, ChainedView | Branches | None] = {}
     for state in reversed(catalog.views.values()):
-        if state.checks or state.lazy or catalog.queues.get(state.name) or not _is_balanced(state):
+        if state.checks or state.lazy or not _is_balanced(state):
             continue
         if state.followed is None:
             if state.name not in catalog.participants:
                 found[state.name] = None
             continue
-        told = _told(state)
+        told = _told(state, bool(catalog.queues.get(state.name)))
         if told is not None and all(reader in found for reader in catalog.readers(state.name)):
             found[state.name] = told
     return dict(reversed(found.items()))
@@ -106,9 +117,11 @@ def _is_balanced(state: ViewState) -> bool:
     return rebalancer is None or rebalancer.native() is not None
 
 
-def _told(state: ViewState) -> ChainedView | Branches | None:
+def _told(state: ViewState, is_followed: bool) -> ChainedView | Branches | None:
     if not isinstance(state.group, ExternalView):
         return None if state.followed is None else state.followed.chained()
+    if is_followed:
+        return None
     branches = state.group.native_branches()
     for branch in (branch for each in (branches or {}).values() for branch in each):
         if branch.compute is not None and getattr(branch.compute, "program", None) is None:
@@ -130,6 +143,34 @@ def _added(native: ViewChain, catalog: Catalog, state: ViewState, told: ChainedV
     if told.kept is not None:
         native.set_groups(number, told.kept, reader, told.values, told.nothing)  # type: ignore[arg-type]
     return number
+
+
+def _tell_followers(native: ViewChain, catalog: Catalog, views: Mapping[str, int]) -> None:
+    """Lets a chain tell those who follow its views, as long as these are the ones."""
+    followed: dict[int, tuple[Layout, list[deque[Delta]]]] = {}
+    for name, number in views.items():
+        state, queues = catalog.views[name], catalog.queues.get(name)
+        if queues and state.followed is not None:
+            followed[number] = state.followed.layout, queues
+            native.set_told(number)
+    if followed:
+        native.set_teller(catalog.lock, partial(_announced, catalog.lock, catalog.holders, followed))
+
+
+def _announced(
+    lock: StateLock,
+    holders: WeakSet[Holder],
+    followed: Mapping[int, tuple[Layout, list[deque[Delta]]]],
+    told: Sequence[tuple[int, list[Codes]]],
+) -> Transaction:
+    """What is left to do once the changes of followed views are committed."""
+    acts: list[Act] = []
+    for number, (*columns, weights) in told:
+        layout, queues = followed[number]
+        acts += deliveries(holders, queues, RowBatch(layout, weights, None, list(columns)))
+    done = Transaction(lock, (), acts)
+    done.committed = True
+    return done
 
 
 def _add_branches(chain: Chain, union: str, branches: Branches) -> None:
