@@ -11,6 +11,13 @@ namespace ivme {
 // Thrown where Python has to do what was begun.
 struct Declined : std::exception {};
 
+// Rows that changed, by column, with their weights; somebody else's memory.
+struct RowsSeen {
+    std::vector<const int64_t*> columns;
+    const int64_t* weights = nullptr;
+    size_t n = 0;
+};
+
 // Rows that changed, by column, with their weights.
 struct ChangedRows {
     std::vector<std::vector<int64_t>> columns;
@@ -29,6 +36,16 @@ struct ChangedRows {
         columns.resize(width);
         for (auto& column : columns) column.clear();
         weights.clear();
+    }
+    // Gives back what many rows needed.
+    void trim() {
+        constexpr size_t MANY = size_t{1} << 14;
+        if (weights.capacity() > MANY) *this = ChangedRows();
+    }
+    void see(RowsSeen& seen) const {
+        place(seen.columns);
+        seen.weights = weights.data();
+        seen.n = n();
     }
     std::vector<const int64_t*> places() const {
         std::vector<const int64_t*> found;
@@ -72,7 +89,7 @@ public:
     RowTaker(const RowTaker&) = delete;
     RowTaker& operator=(const RowTaker&) = delete;
     virtual ~RowTaker() = default;
-    virtual void take(const ChangedRows& rows, bool has_gil) = 0;
+    virtual void take(const RowsSeen& rows, bool has_gil) = 0;
     // Gives back what many rows needed.
     virtual void trim() = 0;
 };
@@ -91,7 +108,12 @@ struct ChainView {
     std::vector<ChainValue> values;
     std::vector<int64_t> nothing;  // the values of a group of everything that has no rows; empty if there is none
 
+    // Whether the rows of a delta, each there once, are its change as they are.
+    bool shows_deltas() const { return !is_union && !is_distinct && !kept && !hides; }
+
     ChangedRows emitted, netted, rows, shown;
+    const Delta* lent = nullptr;  // all that was emitted, in a register of its trigger, in the place of `emitted`
+    RowsSeen seen;
     bool is_net = true;  // whether no row was emitted twice: a single delta has each row once
     Delta sums, compared;
     NewRows now;

@@ -128,11 +128,14 @@ public:
             }
             for (unsigned i = 0; i < n; ++i) {
                 const int64_t* payload = payloads + (block + i) * words;
-                if (repeats[i]) {
-                    add_to(last, payload);
-                } else {
+                if (!repeats[i]) {
                     last = add_row(from, arity, block + i, tags[i], payload);
+                    continue;
                 }
+                unsigned end = i + 1;
+                while (end < n && repeats[end]) ++end;
+                add_run(last, payload, end - i);
+                i = end - 1;
             }
         }
     }
@@ -208,6 +211,23 @@ private:
         int64_t* total = target_->payload(known);
         if (int carry = target_->layout.add(total, total, payload)) carries_[known] += carry;
         zeroes_ |= total[0] == 0;
+    }
+
+    // Several payloads at once: sums of whole numbers one after the other.
+    void add_run(size_t known, const int64_t* payloads, unsigned count) {
+        const Layout& layout = target_->layout;
+        int64_t* total = target_->payload(known);
+        if (layout.has_words_only) {
+            for (unsigned i = 0; i < count; ++i) {
+                bool is_negative = total[0] < 0;
+                if (add_overflows(total[0], payloads[size_t{i} * layout.words], &total[0]))
+                    carries_[known] += is_negative ? -1 : 1;
+            }
+            layout.add_words_of(total, payloads, count);
+            zeroes_ |= total[0] == 0;
+            return;
+        }
+        for (unsigned i = 0; i < count; ++i) add_to(known, payloads + size_t{i} * layout.words);
     }
 
     void add_all(const int64_t* payloads, unsigned words, size_t count) {

@@ -49,10 +49,12 @@ void Machine::join(const JoinStep& step, Trigger& trigger) {
     candidates_.n = 0;
     candidates_.values.reserve(static_cast<size_t>(CHUNK) * step.added);
     candidates_.payloads.reserve(static_cast<size_t>(CHUNK) * target.layout.words);
-    if (step.added) {
-        extend(step, trigger);
-    } else {
+    if (!step.added) {
         look_up(step, trigger);
+    } else if (step.reads.size() == 1 && step.reads[0].groups && step.reads[0].overlay < 0) {
+        extend_by_one(step, trigger);
+    } else {
+        extend(step, trigger);
     }
     if (step.fused) consolidator_.end();
 }
@@ -94,6 +96,74 @@ void Machine::extend(const JoinStep& step, Trigger& trigger) {
         }
     }
     if (candidates_.n) flush(step, trigger);
+}
+
+// The same for a single read, whose matches are all there is to see: they go into the target as they are found.
+void Machine::extend_by_one(const JoinStep& step, Trigger& trigger) {
+    const Delta& origin = trigger.registers[step.origin];
+    const GroupIndex& index = *step.reads[0].groups;
+    Candidates& c = candidates_;
+    groups_.resize(static_cast<size_t>(BLOCK) * 2);
+    uint32_t rows[BLOCK];
+    for (size_t start = 0; start < origin.n; start += BLOCK) {
+        unsigned alive = static_cast<unsigned>(std::min<size_t>(BLOCK, origin.n - start));
+        for (unsigned i = 0; i < alive; ++i) rows[i] = i;
+        alive = find_groups(step, origin, start, 0, rows, alive);
+        for (unsigned i = 0; i < alive; ++i) {
+            Members members = index.members(groups_[static_cast<size_t>(rows[i]) * 2]);
+            operations += members.n;
+            const uint32_t* ids = members.begin();
+            for (uint32_t m = 0; m < members.n;) {
+                unsigned count = std::min<uint32_t>(CHUNK - c.n, members.n - m);
+                std::fill_n(c.rows + c.n, count, static_cast<uint32_t>(start + rows[i]));
+                std::copy_n(ids + m, count, c.entries + c.n);
+                m += count;
+                c.n += count;
+                if (c.n == CHUNK) emit_matches(step, trigger);
+            }
+        }
+    }
+    if (c.n) emit_matches(step, trigger);
+}
+
+void Machine::emit_matches(const JoinStep& step, Trigger& trigger) {
+    poll_interrupt();
+    Candidates& c = candidates_;
+    const Read& read = step.reads[0];
+    const Delta& origin = trigger.registers[step.origin];
+    Delta& target = step.fused ? chunk_ : trigger.registers[step.target];
+    if (step.fused) chunk_.clear();
+    size_t start = target.extend(c.n);
+    operations += c.n;
+    for (unsigned column = 0; column < step.known; ++column) {
+        const int64_t* from = origin.columns[column].data();
+        int64_t* to = target.columns[column].data() + start;
+        for (unsigned i = 0; i < c.n; ++i) to[i] = from[c.rows[i]];
+    }
+    constexpr unsigned AHEAD = 12;
+    for (unsigned j = 0; j < step.added; ++j) {
+        int64_t* to = target.columns[step.known + j].data() + start;
+        for (unsigned i = 0; i < c.n; ++i) {
+            if (!j && i + AHEAD < c.n) prefetch_line(read.target->row(c.entries[i + AHEAD]));
+            to[i] = read.target->row(c.entries[i])[read.yields[j]];
+        }
+    }
+    c.plain = origin.layout.plain();
+    int64_t* payload = target.payload(start);
+    bool is_plain = target.layout.plain() && read.payload, fits = true;
+    for (unsigned i = 0; i < c.n && is_plain; ++i) {
+        fits &= !multiply_overflows(origin.payloads[c.rows[i]], read.target->payload(c.entries[i])[0], payload + i);
+    }
+    if (!fits) throw Overflow();
+    for (unsigned i = 0; i < c.n && !is_plain; ++i, payload += target.layout.words) {
+        std::copy_n(origin.payload(c.rows[i]), origin.layout.words, payload);
+        if (read.payload) multiply(read, target.layout, payload, read.target->payload(c.entries[i]));
+    }
+    if (step.fused) {
+        operations += c.n;
+        consolidator_.add(chunk_, step.sum_columns, 0, chunk_.n);
+    }
+    c.n = 0;
 }
 
 // Looks up the groups of some rows of a block in a read; keeps the rows for which it has any match.
@@ -224,8 +294,7 @@ void Machine::flush(const JoinStep& step, Trigger& trigger) {
     c.n = 0;
 }
 
-void Machine::multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found) {
-    int64_t* payload = candidates_.payloads.data() + candidate * layout.words;
+void Machine::multiply(const Read& read, const Layout& layout, int64_t* payload, const int64_t* found) {
     bool fits;
     if (read.map->layout().plain()) {
         if (candidates_.plain) {
@@ -250,7 +319,8 @@ void Machine::check(const JoinStep& step, Trigger& trigger, unsigned r) {
     unsigned kept = 0;
     CandidateKey columns(step, origin, c, read.look);
     auto keep = [&](uint32_t candidate, uint32_t entry) {
-        if (read.payload) multiply(read, layout, candidate, read.target->payload(entry));
+        int64_t* payload = c.payloads.data() + static_cast<size_t>(candidate) * layout.words;
+        if (read.payload) multiply(read, layout, payload, read.target->payload(entry));
         c.selected[kept++] = candidate;
     };
     for (unsigned start = 0, end; start < c.alive; start = end) {
@@ -302,7 +372,8 @@ void Machine::check_overlay(const JoinStep& step, Trigger& trigger, unsigned r) 
                 found = found ? total_.data() : change;
             }
             if (!found || !found[0]) return;
-            if (read.payload) multiply(read, layout, candidate, found);
+            int64_t* payload = c.payloads.data() + static_cast<size_t>(candidate) * layout.words;
+            if (read.payload) multiply(read, layout, payload, found);
             c.selected[kept++] = candidate;
         });
     c.alive = kept;

@@ -107,4 +107,66 @@ inline void lift_column(const Lift& lift, Slot slot, const LiftedRows& rows, uns
     });
 }
 
+// Whether the lifted value of a row is a whole number times its weight.
+inline bool adds_up(const Lift& lift) {
+    return !lift.square && lift.kind != LiftKind::Float && lift.kind != LiftKind::Int128 &&
+           lift.kind != LiftKind::Product;
+}
+
+// Runs of rows of an input that become one row each, and where their payloads are.
+struct LiftedRuns {
+    const Input& input;
+    size_t start;
+    const uint32_t* begins;  // of the runs, from `start` on
+    unsigned runs, rows;
+    int64_t* payloads;
+    unsigned words;
+
+    // False if a sum of weights does not fit.
+    bool sum_weights() const {
+        bool fits = true;
+        clear(Slot::I64, 0);
+        each(0, [&](size_t row, int64_t* word) { fits &= !add_overflows(word[0], input.weights[row], word); });
+        return fits;
+    }
+
+    // Lifts a column into the words from `at` on, if it `adds_up`.
+    void sum_column(const Lift& lift, Slot slot, unsigned at) const {
+        clear(slot, at);
+        if (lift.kind == LiftKind::None) return;
+        const int64_t* codes = lift.kind == LiftKind::One ? nullptr : input.columns[lift.column];
+        bool is_count = lift.kind == LiftKind::Count;
+        auto value = [codes, is_count](size_t row) -> int64_t {
+            if (!codes) return 1;
+            if (codes[row] == NULL_CODE) return 0;
+            return is_count ? 1 : codes[row];
+        };
+        if (width(slot) == 1) {
+            return each(at, [&](size_t row, int64_t* word) {
+                word[0] = wrapped_sum(word[0], wrapped_product(input.weights[row], value(row)));
+            });
+        }
+        each(at, [&](size_t row, int64_t* word) {
+            auto total = static_cast<UnsignedWide>(load_wide(word));
+            store_wide(word, static_cast<Wide>(total + static_cast<UnsignedWide>(static_cast<Wide>(input.weights[row]) *
+                                                                                 value(row))));
+        });
+    }
+
+private:
+    void clear(Slot slot, unsigned at) const {
+        for (unsigned i = 0; i < runs; ++i) std::fill_n(payloads + size_t{i} * words + at, width(slot), 0);
+    }
+
+    // Visits each row, with the words of its run, which are kept at hand.
+    template <class Add>
+    void each(unsigned at, Add add) const {
+        for (unsigned i = 0; i < runs; ++i) {
+            int64_t* word = payloads + size_t{i} * words + at;
+            size_t end = start + (i + 1 < runs ? begins[i + 1] : rows);
+            for (size_t row = start + begins[i]; row < end; ++row) add(row, word);
+        }
+    }
+};
+
 }  // namespace ivme

@@ -1,5 +1,7 @@
 #include "machine.hpp"
 
+#include <numeric>
+
 #include "lift.hpp"
 
 namespace ivme {
@@ -89,17 +91,28 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
         poll_interrupt();
         size_t end = std::min<size_t>(input.n, start + CHUNK);
         if (sum) chunk_.clear();
-        size_t first = loaded.extend(end - start);
+        loaded.reserve(loaded.n + end - start);
         uint32_t* kept = candidates_.selected;
-        unsigned count = 0;
-        for (size_t row = start; row < end; ++row) {
+        bool is_all = !tested && std::find(input.weights + start, input.weights + end, 0) == input.weights + end;
+        unsigned count = is_all ? static_cast<unsigned>(end - start) : 0;
+        if (is_all && sum && load_runs(step, input, start, count)) {
+            consolidator_.add(chunk_, all, 0, chunk_.n);
+            continue;
+        }
+        if (is_all) std::iota(kept, kept + count, 0U);
+        for (size_t row = start; row < end && !is_all; ++row) {
             kept[count] = static_cast<uint32_t>(row - start);
             count += tested ? passes(step, input, row) : input.weights[row] != 0;
         }
+        size_t first = loaded.extend(count);
         for (unsigned c = 0; c < step.columns.size(); ++c) {
             const int64_t* from = input.columns[step.columns[c]] + start;
             int64_t* to = loaded.columns[c].data() + first;
-            for (unsigned i = 0; i < count; ++i) to[i] = from[kept[i]];
+            if (is_all) {
+                std::copy_n(from, count, to);
+            } else {
+                for (unsigned i = 0; i < count; ++i) to[i] = from[kept[i]];
+            }
         }
         for (unsigned i = 0; i < count; ++i) {
             loaded.payload(first + i)[0] = input.weights[start + kept[i]];
@@ -111,10 +124,44 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
             lift_column(step.lifts[s], slot, rows, at, target.layout.pool);
             at += width(slot);
         }
-        loaded.n = first + count;
         if (sum) consolidator_.add(chunk_, all, 0, chunk_.n);
     }
     if (sum) consolidator_.end();
+}
+
+// Rows whose columns are those of the row before, as a join makes them, are summed on the way into the chunk; false if
+// there are few of them, or sums that do not just add up.
+bool Machine::load_runs(const LoadStep& step, const Input& input, size_t start, unsigned count) {
+    const Layout& layout = chunk_.layout;
+    if (!layout.has_words_only || !std::all_of(step.lifts.begin(), step.lifts.end(), adds_up)) return false;
+    bool differs[CHUNK] = {};
+    for (unsigned column : step.columns) {
+        const int64_t* from = input.columns[column] + start;
+        for (unsigned i = 1; i < count; ++i) differs[i] |= from[i] != from[i - 1];
+    }
+    uint32_t* begins = candidates_.selected;
+    unsigned runs = 0;
+    for (unsigned i = 0; i < count; ++i) {
+        begins[runs] = i;
+        runs += !i || differs[i];
+    }
+    if (size_t{runs} * 3 > count) return false;
+    chunk_.extend(runs);
+    for (unsigned c = 0; c < step.columns.size(); ++c) {
+        const int64_t* from = input.columns[step.columns[c]] + start;
+        for (unsigned i = 0; i < runs; ++i) chunk_.columns[c][i] = from[begins[i]];
+    }
+    LiftedRuns lifted{input, start, begins, runs, count, chunk_.payloads.data(), layout.words};
+    if (!lifted.sum_weights()) {
+        chunk_.clear();
+        return false;
+    }
+    unsigned at = 1;
+    for (unsigned s = 0; s < step.lifts.size(); ++s) {
+        lifted.sum_column(step.lifts[s], layout.slots[s], at);
+        at += width(layout.slots[s]);
+    }
+    return true;
 }
 
 void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target) {

@@ -91,7 +91,10 @@ private:
 
     static bool reads_nothing(const JoinStep& step, const Trigger& trigger);
     void look_up(const JoinStep& step, Trigger& trigger);
+    bool load_runs(const LoadStep& step, const Input& input, size_t start, unsigned count);
     void extend(const JoinStep& step, Trigger& trigger);
+    void extend_by_one(const JoinStep& step, Trigger& trigger);
+    void emit_matches(const JoinStep& step, Trigger& trigger);
     unsigned find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
                          unsigned count);
     void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
@@ -100,7 +103,7 @@ private:
     void flush(const JoinStep& step, Trigger& trigger);
     void check(const JoinStep& step, Trigger& trigger, unsigned read);
     void check_overlay(const JoinStep& step, Trigger& trigger, unsigned read);
-    void multiply(const Read& read, const Layout& layout, uint32_t candidate, const int64_t* found);
+    void multiply(const Read& read, const Layout& layout, int64_t* payload, const int64_t* found);
     void emit(const JoinStep& step, Trigger& trigger);
     void poll_interrupt();
 

@@ -50,12 +50,14 @@ struct Layout {
     unsigned words = 1;
     FloatPool* pool = nullptr;  // for sums of floats that are long
     bool has_floats = false;
+    bool has_words_only = true;  // every sum is of one or two words, and adds up as whole numbers do
 
     Layout() = default;
     Layout(std::vector<Slot> kinds, FloatPool* floats) : slots(std::move(kinds)), pool(floats) {
         for (Slot slot : slots) {
             words += width(slot);
             has_floats |= slot == Slot::F64;
+            has_words_only &= slot == Slot::I64 || slot == Slot::Joint64 || slot == Slot::I128;
         }
     }
 
@@ -100,6 +102,23 @@ struct Layout {
             at += width(slot);
         }
         return carry;
+    }
+
+    // Adds the sums, not the counts, of several payloads that lie behind each other; if `has_words_only`.
+    void add_words_of(int64_t* total, const int64_t* payloads, unsigned count) const {
+        unsigned at = 1;
+        for (Slot slot : slots) {
+            const int64_t* from = payloads + at;
+            if (slot == Slot::I128) {
+                auto sum = static_cast<UnsignedWide>(load_wide(total + at));
+                for (unsigned i = 0; i < count; ++i)
+                    sum += static_cast<UnsignedWide>(load_wide(from + size_t{i} * words));
+                store_wide(total + at, static_cast<Wide>(sum));
+            } else {
+                for (unsigned i = 0; i < count; ++i) total[at] = wrapped_sum(total[at], from[size_t{i} * words]);
+            }
+            at += width(slot);
+        }
     }
 
     // `add` for what is stored: false also if a sum left its words, which only negative multiplicities can bring about.

@@ -101,19 +101,19 @@ public:
     }
     ViewChain* chain() const { return chain_; }
     // Rows of a view, for those that are built on it.
-    void take(const ChangedRows& rows, bool has_gil) override {
-        rows.place(places_);
-        chain_->compute({expressions_, prepare_.ptr()}, places_, rows.n(), outputs_, has_gil);
-        for (size_t at = 0; at < outputs_.size(); at += rows.n()) places_.push_back(outputs_.data() + at);
-        run_places(places_, rows.n(), rows.weights.data(), true);
-        feed_chain(places_, rows.n(), rows.weights.data(), has_gil);
-        for (Balance* balance : balances_) chain_->pass(balance, rows.n());
+    void take(const RowsSeen& rows, bool has_gil) override {
+        places_ = rows.columns;
+        chain_->compute({expressions_, prepare_.ptr()}, places_, rows.n, outputs_, has_gil);
+        for (size_t at = 0; at < outputs_.size(); at += rows.n) places_.push_back(outputs_.data() + at);
+        run_places(places_, rows.n, rows.weights, true);
+        feed_chain(places_, rows.n, rows.weights, has_gil);
+        for (Balance* balance : balances_) chain_->pass(balance, rows.n);
     }
     // Tells the chain what encoded rows brought about, once the triggers have run.
     void collect(const EncodedRows& rows, const int64_t* weights) const {
         if (!chain_) return;
         for (const RowRun& run : runs_) {
-            if (!run.balance) chain_->collect(run.trigger, kernel_.trigger(run.trigger));
+            if (!run.balance) chain_->collect(run.trigger, kernel_.trigger(run.trigger), true);
         }
         feed_chain(rows.places(), rows.n, weights, false);
     }
@@ -364,7 +364,7 @@ private:
     void run_picked(const RowRun& run) {
         Trigger& trigger = kernel_.trigger(run.trigger);
         kernel_.machine.run(trigger, inputs_, kernel_.log());
-        if (chain_) chain_->collect(run.trigger, trigger);
+        if (chain_) chain_->collect(run.trigger, trigger, false);
     }
 
     static void check_width(const Trigger& trigger, const std::vector<Input>& inputs) {

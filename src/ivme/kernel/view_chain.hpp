@@ -27,6 +27,7 @@ public:
         for (ChainView& view : views) {
             view.emitted.clear(view.width);
             view.is_net = true;
+            view.lent = nullptr;
             view.is_changed = false;
             view.told.clear();
         }
@@ -43,14 +44,19 @@ public:
     // Rows have passed a view with heavy and light parts.
     void pass(Balance* balance, size_t rows) { passed_.emplace_back(balance, rows); }
 
-    // What a trigger that has run emits.
-    void collect(size_t number, const Trigger& trigger) {
+    // What a trigger that has run emits. It `lends` that if it runs no more before the changes are told.
+    void collect(size_t number, const Trigger& trigger, bool lends) {
         auto found = emits.find(number);
         if (found == emits.end()) return;
         for (size_t i = 0; i < trigger.emits.size(); ++i) {
             const Delta& delta = trigger.registers[trigger.emits[i]];
             if (!delta.n) continue;
             ChainView& view = views[found->second[i]];
+            if (lends && !view.lent && !view.emitted.n() && is_shown(view, delta)) {
+                view.lent = &delta;
+                continue;
+            }
+            if (view.lent) view.emitted.append(*std::exchange(view.lent, nullptr));
             view.is_net = !view.emitted.n() && delta.columns.size() == view.width;
             view.emitted.append(delta);
         }
@@ -107,14 +113,11 @@ public:
     // Tells the changes of all views, one after the other.
     void propagate(bool has_gil) {
         for (ChainView& view : views) {
-            if (!view.emitted.n()) continue;
-            const ChangedRows& changed = view.is_union      ? view.emitted
-                                         : view.kept        ? regrouped(view)
-                                         : view.is_distinct ? told_apart(view)
-                                                            : summed(view);
-            check_numbers(view, changed);
-            if (view.is_told && changed.n()) note(view, changed);
-            if (changed.n() && view.readers) view.readers->take(changed, has_gil);
+            if (!view.emitted.n() && !view.lent) continue;
+            see_change(view);
+            check_numbers(view);
+            if (view.is_told && view.seen.n) note(view);
+            if (view.readers && view.seen.n) view.readers->take(view.seen, has_gil);
         }
     }
 
@@ -150,7 +153,8 @@ public:
 
     void trim() {
         outputs_.trim(size_t{1} << 12);
-        for (const ChainView& view : views) {
+        for (ChainView& view : views) {
+            for (ChangedRows* rows : {&view.emitted, &view.netted, &view.rows, &view.shown}) rows->trim();
             if (view.readers) view.readers->trim();
         }
     }
@@ -161,12 +165,32 @@ public:
     nb::list held;                   // what must last as long as it does
 
 private:
-    static void note(ChainView& view, const ChangedRows& changed) {
-        view.told.resize(changed.columns.size() + 1);
+    // Whether a delta is the change of a view as it is: no row that comes and goes.
+    static bool is_shown(const ChainView& view, const Delta& delta) {
+        if (!view.shows_deltas() || !delta.layout.plain() || delta.columns.size() != view.width) return false;
+        return std::find(delta.payloads.data(), delta.payloads.data() + delta.n, 0) == delta.payloads.data() + delta.n;
+    }
+
+    void see_change(ChainView& view) {
+        if (!view.lent) {
+            const ChangedRows& changed = view.is_union      ? view.emitted
+                                         : view.kept        ? regrouped(view)
+                                         : view.is_distinct ? told_apart(view)
+                                                            : summed(view);
+            return changed.see(view.seen);
+        }
+        view.seen.columns.clear();
+        for (unsigned place : view.places) view.seen.columns.push_back(view.lent->columns[place].data());
+        view.seen.weights = view.lent->payloads.data();
+        view.seen.n = view.lent->n;
+    }
+
+    static void note(ChainView& view) {
+        const RowsSeen& seen = view.seen;
+        view.told.resize(seen.columns.size() + 1);
         for (size_t c = 0; c < view.told.size(); ++c) {
-            const auto& from = c < changed.columns.size() ? changed.columns[c] : changed.weights;
-            view.told[c].resize(changed.n());
-            std::copy(from.begin(), from.end(), view.told[c].data());
+            view.told[c].resize(seen.n);
+            std::copy_n(c < seen.columns.size() ? seen.columns[c] : seen.weights, seen.n, view.told[c].data());
         }
     }
 
@@ -356,10 +380,10 @@ private:
         for (const auto& column : view.codes) now.values.push_back(column.data());
     }
 
-    static void check_numbers(const ChainView& view, const ChangedRows& changed) {
+    static void check_numbers(const ChainView& view) {
         for (unsigned column : view.numbers) {
-            const auto& codes = changed.columns[column];
-            if (std::find(codes.begin(), codes.end(), NAN_VALUE) != codes.end()) throw Declined();
+            const int64_t *codes = view.seen.columns[column], *end = codes + view.seen.n;
+            if (std::find(codes, end, NAN_VALUE) != end) throw Declined();
         }
     }
 
