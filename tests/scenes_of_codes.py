@@ -73,8 +73,8 @@ def a_block_that_is_being_decoded(db: Database, _: Path) -> None:
     people(db)
     view = db.create_view("v", "SELECT name FROM people")
     db.insert("people", [(name, 1) for name in names("old")])
-    state = view.state
-    read = OpenRead(db._runtime.reader, state, ())
+    reader, state = db._runtime.reader, view.state
+    read = OpenRead(reader, state, ())
     read.read_all()  # a cursor that has not ended holds its maps as they were
     block = next(read)
     replace_all(db, names("old"), names("new"))

@@ -19,11 +19,12 @@ from ivme.pipeline.read_changes import located
 from ivme.query.clock import CLOCK_TABLE
 from ivme.query.failures import with_failing_rows
 from ivme.query.model import Table
+from ivme.shards.blocks import planned_views
 from ivme.shards.catalog import ShardCatalog, ViewEntry, read_view_options
 from ivme.shards.degrees import local_degrees
 from ivme.shards.distribute import with_weights
 from ivme.shards.functions import mentioned, name_function
-from ivme.shards.planning import check_view, plan_view, views_beneath
+from ivme.shards.planning import check_view, views_beneath
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import sharding
 from ivme.shards.view_query import with_expiry
@@ -78,7 +79,10 @@ def with_planned(catalog: ShardCatalog, name: str, query: str, options: dict[str
     entry = replace(entry, functions=mentioned(catalog.functions, query))
     entry = replace(entry, beneath=views_beneath(entry, catalog))
     check_view(entry, catalog)
-    return catalog.with_view(plan_view(entry, catalog, _no_rows(), whole_rows=False).entry)
+    made = [catalog]
+    for planned in planned_views(entry, lambda: made[-1], _no_rows(), whole_rows=False):
+        made.append(made[-1].with_view(planned.entry))
+    return made[-1]
 
 
 def _no_rows() -> Callable[[ShardCatalog, str], list[list[dict[str, Any]]]]:
@@ -105,4 +109,4 @@ def explained(pipeline: Pipeline, database: Database) -> Sequence[tuple[str, tup
     catalog = empty_catalog(pipeline, database)
     for view in pipeline.views:
         catalog = with_planned(catalog, view.name, view.query, dict(view.options), pipeline.shards)
-    return [(entry.name, spread_notes(entry, catalog.tables)) for entry in catalog.views]
+    return [(entry.name, spread_notes(entry, catalog.tables)) for entry in catalog.shown]

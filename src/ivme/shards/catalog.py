@@ -46,6 +46,8 @@ class ViewEntry:
     `beneath` are the views that it reads, and those that they read, in the order in which they were made; `functions`
     are the users' functions that its text may call. With `feeds`, the views that it reads, as tables, reach its engines
     as changes that shards send each other within a step; without them its engines have what is beneath it themselves.
+    With a `block`, it is that block of the text alone, fed by the ones before it: the last one is the view, the others
+    are `part_of` it.
     """
 
     name: str
@@ -57,6 +59,19 @@ class ViewEntry:
     beneath: tuple[ViewText, ...] = ()
     functions: tuple[NamedFunction, ...] = ()
     feeds: tuple[Table, ...] = ()
+    block: int | None = None
+    part_of: str = ""
+
+    @property
+    def view(self) -> str:
+        """The name of the view that users know."""
+        return self.part_of or self.name
+
+    def whole(self) -> ViewEntry:
+        """The view in one engine, nothing of it spread."""
+        return replace(
+            self, name=self.view, block=None, part_of="", feeds=(), routing=Routing(self.routing.shards, (), ())
+        )
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -69,6 +84,7 @@ class ViewEntry:
             "beneath": [view.to_json() for view in self.beneath],
             "functions": [each.to_json() for each in self.functions],
             **({"feeds": [plain_table(each) for each in self.feeds]} if self.feeds else {}),
+            **({} if self.block is None else {"block": self.block, "part_of": self.part_of}),
         }
 
     @staticmethod
@@ -83,6 +99,8 @@ class ViewEntry:
             tuple(map(ViewText.from_json, found.get("beneath", ()))),
             tuple(map(NamedFunction.from_json, found.get("functions", ()))),
             tuple(map(read_table, found.get("feeds", ()))),
+            found.get("block"),
+            found.get("part_of", ""),
         )
 
 
@@ -104,11 +122,16 @@ class ShardCatalog:
             raise UnknownNameError(f"there is no table {name}; there are: {listed}")
         return found[name.lower()]
 
+    @property
+    def shown(self) -> tuple[ViewEntry, ...]:
+        """The views that users know: without parts of others."""
+        return tuple(view for view in self.views if not view.part_of)
+
     def view(self, name: str) -> ViewEntry:
         """The view of that name, whatever its case."""
         found = {view.name.lower(): view for view in self.views}
         if not isinstance(name, str) or name.lower() not in found:
-            listed = ", ".join(view.name for view in self.views) or "none"
+            listed = ", ".join(view.name for view in self.shown) or "none"
             raise UnknownNameError(f"there is no view {name}; there are: {listed}")
         return found[name.lower()]
 
@@ -128,7 +151,13 @@ class ShardCatalog:
         return replace(self, views=(*self.views, view))
 
     def without_view(self, name: str) -> ShardCatalog:
-        return replace(self, views=tuple(view for view in self.views if view.name != name))
+        """Without a view and its parts."""
+        return replace(self, views=tuple(view for view in self.views if view.view != name))
+
+    def without_lost_parts(self) -> ShardCatalog:
+        """Without parts of views that are not there: whoever made them died before the view."""
+        there = {view.name for view in self.shown}
+        return replace(self, views=tuple(view for view in self.views if view.view in there))
 
     def function(self, name: str) -> NamedFunction:
         """The function of that name, whatever its case."""

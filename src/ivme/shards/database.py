@@ -19,6 +19,7 @@ from ivme.errors import PlanError, SparkError, StorageError, still_needed
 from ivme.query.names import OWN_TABLES
 from ivme.shards import planning
 from ivme.shards.batch import ShardedBatch
+from ivme.shards.blocks import planned_views
 from ivme.shards.catalog import MOST_SHARDS, ShardCatalog, ViewEntry, check_new_name, read_view_options
 from ivme.shards.changes import ShardedChanges
 from ivme.shards.checkpoint import Checkpoint
@@ -103,6 +104,7 @@ class ShardedDatabase(ShardClock):
         while True:
             with self._lock:
                 self._check_new(name)
+                self._drop_lost_parts()
                 if reads_clock:
                     self._make_clock()
                 catalog = self._catalog
@@ -113,8 +115,19 @@ class ShardedDatabase(ShardClock):
                 if self._catalog == catalog:
                     for view in planning.to_make_whole(entry, catalog):
                         self._spread_anew(view, whole_rows=True)
-                    self._build(planning.plan_view(entry, self._catalog, self._degrees, whole_rows=whole_rows))
+                    self._make(entry, whole_rows=whole_rows)
                     return self.view(name)
+
+    def _make(self, entry: ViewEntry, *, whole_rows: bool) -> None:
+        try:
+            for planned in planned_views(entry, lambda: self._catalog, self._degrees, whole_rows=whole_rows):
+                self._build(planned)
+        finally:
+            self._drop_lost_parts()
+
+    def _drop_lost_parts(self) -> None:
+        if (catalog := self._catalog.without_lost_parts()) != self._catalog:
+            self._change_catalog(catalog)
 
     def create_ring_view(self, name: str, *_: object, **__: object) -> None:
         raise PlanError(f"ring view {name} cannot be sharded: its payloads are Python objects; use ivme.Database")
@@ -178,13 +191,17 @@ class ShardedDatabase(ShardClock):
 
     def view(self, name: str) -> ShardedView:
         """The view of that name."""
-        name = self._catalog.view(name).name
+        name = self._shown(name).name
         return self._views.setdefault(name, ShardedView(self, name))
+
+    def _shown(self, name: str) -> ViewEntry:
+        """A view that users know."""
+        return replace(self._catalog, views=self._catalog.shown).view(name)
 
     @property
     def views(self) -> tuple[str, ...]:
         """The names of all views, in the order of their creation."""
-        return tuple(view.name for view in self._catalog.views)
+        return tuple(view.name for view in self._catalog.shown)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -194,8 +211,8 @@ class ShardedDatabase(ShardClock):
     def drop_view(self, name: str) -> None:
         """Drops a view."""
         with self._lock:
-            name = self._catalog.view(name).name
-            needed = [view.name for view in self._catalog.views if name in {each.name for each in view.beneath}]
+            name = self._shown(name).name
+            needed = [view.name for view in self._catalog.shown if name in {each.name for each in view.beneath}]
             if needed:
                 raise still_needed("drop", "view", name, needed)
             self._change_catalog(self._catalog.without_view(name))

@@ -58,7 +58,7 @@ class FunctionCatalog(ABC):
         with self._lock:
             catalog = self._catalog
             found = catalog.function(name)
-            users = [view.name for view in catalog.views if found in view.functions]
+            users = [view.view for view in catalog.views if found in view.functions]
             if users:
                 raise PlanError(f"view {users[0]} calls the function {found.name}; drop the view first")
             self._change_catalog(replace(catalog, functions=tuple(f for f in catalog.functions if f != found)))

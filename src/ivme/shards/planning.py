@@ -84,13 +84,13 @@ def plan_view(
 
 def _fed(entry: ViewEntry, catalog: ShardCatalog) -> ViewEntry | None:
     """A view on views that is fed by them; None if it reads none, or one whose changes no shard knows alone."""
-    views = _views_read(entry, catalog)
+    views = views_read(entry, catalog)
     if not views or not all(can_feed(view, catalog) for view in views):
         return None
     return replace(entry, feeds=tuple(view_as_table(view, catalog.tables) for view in views))
 
 
-def _views_read(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
+def views_read(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
     """The views that a view's own text reads."""
     read = {table.name for table in parse_view(entry, catalog.tables).tables}
     return [view for view in catalog.views if view.name in read and view.name in {v.name for v in entry.beneath}]
@@ -102,7 +102,7 @@ def to_make_whole(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
     None if that does not help.
     """
     query = parse_view(entry, catalog.tables)
-    views = _views_read(entry, catalog)
+    views = views_read(entry, catalog)
     parts = [view for view in views if not can_feed(view, catalog)]
     if query.has_closures or not parts or not all(_can_be_whole(view, catalog) for view in parts):
         return []
@@ -186,6 +186,8 @@ def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: i
 
 def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     """What each shard does for a view; PlanError if no strategy maintains it."""
+    if entry.block is not None:
+        return _explained(_gathered(entry.whole()), tables)
     made = sharding(entry, tables)
     if made.gathered is not None:
         engine = Engine.of_view(made)

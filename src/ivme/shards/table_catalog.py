@@ -84,7 +84,8 @@ class TableCatalog(FunctionCatalog):
     def _views_on(self, table: str) -> list[str]:
         """The views that cannot be without a table."""
         catalog = self._catalog
-        return [view.name for view in catalog.views if table in sharding(view, catalog.tables).needed]
+        needed = (view.view for view in catalog.views if table in sharding(view, catalog.tables).needed)
+        return list(dict.fromkeys(needed))
 
     def relation(self, name: str) -> Table:
         """What is declared of a table."""

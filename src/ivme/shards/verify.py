@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -18,7 +17,7 @@ from ivme.query.shape import is_shape
 from ivme.query.types import Type
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.merge import WEIGHT
-from ivme.shards.routing import Routing, kept_rows
+from ivme.shards.routing import kept_rows
 from ivme.shards.sharding import Sharding, sharding
 from ivme.view import View
 
@@ -33,8 +32,7 @@ _REQUESTS = 64
 def gathered(database: ShardedDatabase, view: ShardedView) -> Iterator[tuple[Database, View]]:
     """An embedded database with the rows of the shards' tables that a view reads, and the same view in it."""
     made, entry = view.sharding, database._catalog.view(view.name)
-    unspread = replace(entry, feeds=(), routing=Routing(entry.routing.shards, (), ()))
-    tables = sharding(unspread, database._catalog.tables).needed if entry.feeds else made.needed
+    tables = sharding(entry.whole(), database._catalog.tables).needed if entry.feeds else made.needed
     functions = [each.user_function() for each in database._catalog.functions]
     with Database(functions=functions) as fresh:
         for relation in tables:
@@ -53,7 +51,9 @@ def verify_view(database: ShardedDatabase, view: ShardedView) -> None:
 
     The view to compare with is one of an embedded database, which is verified itself.
     """
-    made = view.sharding
+    entry, made = database._catalog.view(view.name), view.sharding
+    if entry.block is not None:
+        made = sharding(entry.whole(), database._catalog.tables)
     with gathered(database, view) as (fresh, expected):
         expected.verify()
         for request in _some_requests(fresh, made) if made.query.input else [{}]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ivme.plan.strategy.options import read_options
+from ivme.query.block_names import block_name
 from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Query, Table
 from ivme.query.parse import as_asked, is_sql
@@ -13,6 +14,7 @@ from ivme.query.rewrite.clock import reads_clock
 from ivme.query.rewrite.clock import with_expiry as expiring_text
 from ivme.query.shape import view_shape
 from ivme.query.sql import one_statement
+from ivme.query.sql_script import read_script
 from ivme.query.typed import typed
 from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.functions import defined
@@ -20,10 +22,23 @@ from ivme.shards.functions import defined
 
 def parse_view(entry: ViewEntry | ViewText, tables: tuple[Table, ...]) -> Query:
     """A view's query, over tables and the views beneath it as if they were tables."""
+    if isinstance(entry, ViewEntry) and entry.block is not None:
+        return _block(entry, tables)
     known = known_to(entry, tables)[-1][1] if isinstance(entry, ViewEntry) else tables
     options = dict(entry.options)
     query = as_asked(view_shape(entry.text, known, entry.name, defined(entry.functions)), options.get("semantics"))
     return closures_as_relations(query, options.get("graph", "digraph"))
+
+
+def _block(entry: ViewEntry, tables: tuple[Table, ...]) -> Query:
+    """The block of a text that an entry is, over tables and the blocks that feed it."""
+    assert entry.block is not None
+    known = (*tables, *entry.feeds)
+    script = read_script(entry.text, known, defined(entry.functions))
+    names = {name: block_name(entry.view, number) for number, (name, _) in enumerate(script.selects, 1)}
+    made = script.block(entry.block, known, names, entry.name)
+    assert isinstance(made, Query), "other blocks are not apart from their view"
+    return made
 
 
 def with_expiry(text: str, options: Mapping[str, Any]) -> tuple[str, bool, dict[str, Any]]:
