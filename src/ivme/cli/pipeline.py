@@ -91,7 +91,7 @@ def run(
                 console.print(f"metrics are on http://127.0.0.1:{port}/metrics", markup=False)
             with progress.shown():
                 run_driver(driver, once=once, stop=stop, pause=pause)
-            told_end = "caught up" if json_log else progress.summary()
+            told_end = "caught up" if json_log else progress.summary(driver.outlets.rewritten)
             console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False)
 
 

@@ -290,10 +290,12 @@ class Driver:
                 if delta.size:
                     batch.apply(name, delta.rows, delta.weights)
         engine = time.perf_counter() - applying
+        rewritten = self.outlets.rewritten
         changes_out = self.outlets.write(planned.number)
+        rewritten = self.outlets.rewritten - rewritten
         seconds = time.perf_counter() - start
         rows = sum(changes[each.table.name].size for each in self.pipeline.tables if each.table.name in changes)
-        self.report(Applied(planned.number, table, rows, changes_out, seconds, engine, lag))
+        self.report(Applied(planned.number, table, rows, changes_out, seconds, engine, lag, rewritten))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]

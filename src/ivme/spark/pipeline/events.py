@@ -9,7 +9,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Applied:
     """What became of a batch. `seconds` is all of it, `engine_seconds` the database's durable commit within; `lag` is
-    what waits at its source."""
+    what waits at its source. `changes_out` are rows that sinks of changes got, `rewritten` the number of sinks that got
+    all rows of their view."""
 
     number: int
     source: str
@@ -18,6 +19,7 @@ class Applied:
     seconds: float
     engine_seconds: float
     lag: int
+    rewritten: int = 0
 
 
 @dataclass(frozen=True, slots=True)

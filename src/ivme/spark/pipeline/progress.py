@@ -24,6 +24,7 @@ class _Totals:
     batches: int = 0
     rows: int = 0
     changes: int = 0
+    rewritten: int = 0
     seconds: float = 0.0
     latency: float = 0.0
     lag: int = 0
@@ -62,6 +63,7 @@ class Progress:
         totals.batches += 1
         totals.rows += event.rows_in
         totals.changes += event.changes_out
+        totals.rewritten += event.rewritten
         totals.seconds += event.seconds
         totals.latency, totals.lag = event.seconds, event.lag
 
@@ -107,25 +109,26 @@ class Progress:
                 self._live = None
 
     def _table(self) -> Table:
-        table = Table(
-            "changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "files quarantined"
-        )
+        out = ["changes out", *(["sinks rewritten"] if any(t.rewritten for t in self._totals.values()) else [])]
+        table = Table("changes of", "batches", "rows in", "rows/s", *out, "latency", "lag", "files quarantined")
         for column in table.columns[1:]:
             column.justify = "right"
         for source, t in self._totals.items():
             speed = f"{t.rows / t.seconds:,.0f}" if t.seconds else "-"
-            cells = (f"{t.batches:,}", f"{t.rows:,}", speed, f"{t.changes:,}", f"{t.latency:.2f} s", f"{t.lag:,}")
+            written = (f"{t.changes:,}", f"{t.rewritten:,}")[: len(out)]
+            cells = (f"{t.batches:,}", f"{t.rows:,}", speed, *written, f"{t.latency:.2f} s", f"{t.lag:,}")
             table.add_row(source, *cells, f"{t.refused:,}")
         return table
 
-    def summary(self) -> str:
-        """One line for the end."""
+    def summary(self, rewritten: int = 0) -> str:
+        """One line for the end; `rewritten` is how many times sinks got all rows of their view."""
         every = self._totals.values()
         took = time.perf_counter() - self._start
+        told = f"sinks rewritten {counted(rewritten, 'time')}" if rewritten else ""
         return (
             f"{counted(sum(t.batches for t in every), 'batch', 'batches')}, "
             f"{counted(sum(t.rows for t in every), 'row')} in, "
-            f"{counted(sum(t.changes for t in every), 'change')} out, "
+            f"{_out(sum(t.changes for t in every), told, ', ')}, "
             f"{counted(sum(t.refused for t in every), 'file')} quarantined, "
             f"{took:.1f} s"
         )
@@ -133,8 +136,15 @@ class Progress:
 
 def line(event: Applied) -> str:
     """A batch in one line."""
+    rewritten = f"{counted(event.rewritten, 'sink')} rewritten" if event.rewritten else ""
     return (
         f"batch {event.number}  {event.source}  {counted(event.rows_in, 'row')} in  "
-        f"{counted(event.changes_out, 'change')} out  "
+        f"{_out(event.changes_out, rewritten, '  ')}  "
         f"{event.seconds:.2f} s  {event.lag:,} waiting"
     )
+
+
+def _out(changes: int, rewritten: str, between: str) -> str:
+    """What sinks got; changes are left out where none came and sinks were rewritten: nobody may follow changes."""
+    changed = f"{counted(changes, 'change')} out" if changes or not rewritten else ""
+    return between.join(filter(None, (changed, rewritten)))

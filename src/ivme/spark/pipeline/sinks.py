@@ -69,6 +69,8 @@ class Sinks:
         followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
+        self.rewritten = 0
+        """How many times a sink got all rows of its view."""
         self._started = {sink.name for sink in pipeline.sinks if journal.written(sink.name) is not None}
 
     def write(self, batch: int) -> int:
@@ -195,6 +197,7 @@ class Sinks:
     def _write_rows(self, sink: Sink, batch: int) -> None:
         frame = self._frames.rows(sink.view) if self._frames is not None and self._is_from_tasks(sink) else None
         self._write(sink, batch, self._database.view(sink.view).to_arrow() if frame is None else frame)
+        self.rewritten += 1
 
     def _write(self, sink: Sink, batch: int, rows: pa.Table | DataFrame) -> None:
         """Writes a batch; what Spark does for it is named after the view and the sink."""
