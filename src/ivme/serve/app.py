@@ -48,7 +48,7 @@ from ivme.serve.view_reading import add_view_reading
 from ivme.serve.writing import Writing
 
 _THREADS = 32
-"""Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
+"""Most of them wait for the disk or for the database's lock; threads that commit at the same time share a sync."""
 
 _EXPLAINERS = 1
 """A query that takes long to plan holds up the next one, and nothing else."""

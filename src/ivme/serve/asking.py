@@ -64,7 +64,7 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
 
 PAGING = ("_limit", "_cursor", "_order_by", "_after", "_offset")
 FOLLOWING = ("_rows", "_after", "_limit")
-"""Names of queries that are no parameters of views: for rows, and for changes."""
+"""Names of queries that are not parameters of views: for rows, and for changes."""
 
 
 def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] = PAGING) -> Asked:

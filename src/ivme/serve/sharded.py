@@ -112,7 +112,7 @@ class ServedView:
                 self._feed = None
 
     def pump(self) -> None:
-        """Gives those who follow the changes since the last time; under the lock of the database."""
+        """Gives followers the changes since the last time; under the lock of the database."""
         for change in self._feed or ():
             for queue in self._queues:
                 queue.append(change)

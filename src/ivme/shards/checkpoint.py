@@ -38,7 +38,7 @@ class Record:
     changes that were merged.
 
     `shards` is how many there are from this step on, if that has changed since the beginning; `layout` is the step that
-    changed it, or 0. The files of that step have all rows anew: those for shard T from shard S are under "T.S".
+    changed it, or 0. The files of that step have all rows again: those for shard T from shard S are under "T.S".
     """
 
     number: int
@@ -202,7 +202,7 @@ class Checkpoint:
     # Streams of changes
 
     def write_consumer(self, name: str, view: str, step: int) -> None:
-        """A stream of a view's changes has those up to a step; later ones are kept for it."""
+        """A stream of a view's changes has those up to a step; later ones are stored for it."""
         self.store.write(f"consumers/{name}", [json.dumps([view, step]).encode()])
 
     def consumers(self) -> Iterator[tuple[str, str, int]]:

@@ -13,7 +13,7 @@ from ivme.shards.parts import PackedPart
 
 
 class Cluster(Protocol):
-    """Shards that can be asked."""
+    """Shards that answer questions."""
 
     checkpoint: Checkpoint
 
@@ -26,7 +26,7 @@ class Cluster(Protocol):
     def ask(self, questions: Sequence[Question], *, patient: bool = True) -> list[Message]:
         """The answers of shards, in the order of the questions; an error of a shard is its answer.
 
-        A question whose host is lost is asked of the next one, or with patient=False answered by LostError.
+        A question whose host is lost goes to the next one, or, with patient=False, is answered by LostError.
         """
 
     def publish(self, present: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 A step has happened when its record is there. Until then everything can be taken back, and the driver looks at what no
 shard can see alone; afterwards nothing can fail: a shard that does not hear of the commit reads it in the checkpoint.
-Whether a record whose making failed is there, nobody knows before its number is taken: by that record, or by a claim.
+Whether a record exists whose writing failed is not known before its number is taken: by that record, or by a claim.
 """
 
 from __future__ import annotations
@@ -232,7 +232,7 @@ class Coordinator:
         return replace(found, changed=dict(changed))
 
     def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
-        """Changes the number of shards, between two steps: afterwards the checkpoint is to be opened anew.
+        """Changes the number of shards, between two steps: afterwards the checkpoint is to be reopened.
 
         Each shard writes the rows of its tables, which no other shard has, for the shards where they and the views want
         them; these are then built once, to see that they can be. The step happens with its record: a driver that opens

@@ -65,7 +65,7 @@ class ShardService:
     def prepare(self, head: Mapping[str, Any], forward: Forward) -> Message:
         """Applies a round of a step in an open transaction, and writes the step's file after the last one.
 
-        The same answer when it is asked again. `forward` puts what a round changes to other shards.
+        The same answer when it is requested again. `forward` puts what a round changes to other shards.
         """
         with self._control:
             if self._open is not None and self._open.attempt < head["attempt"]:

@@ -104,7 +104,7 @@ class Shard:
         self.step, self.sources = record.number, record.sources
 
     def _restore(self, step: int) -> None:
-        """Starts anew from the newest snapshot up to a step."""
+        """Starts again from the newest snapshot up to a step."""
         self.rebuilds += 1
         self._forget()
         wanted = self.checkpoint.record(step) or self.checkpoint.last_record()

@@ -1,4 +1,4 @@
-"""Connections by Arrow Flight: a token on every call, and TLS with a certificate of the database's own if asked for."""
+"""Connections by Arrow Flight: a token on every call, and TLS with a certificate of the database's own if requested."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class GroupCommit:
                 self._wake_all()
 
     def _wake_all(self) -> None:
-        """A sync has ended: those who waited for that look again."""
+        """A sync has ended: threads that waited for it look again."""
         ended, self._ended = self._ended, threading.Event()
         ended.set()
 

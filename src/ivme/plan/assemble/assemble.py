@@ -40,7 +40,7 @@ from ivme.structure.hypergraph import Edge
 
 
 def assemble(blueprint: Blueprint) -> ir.Program:
-    """The program of one view; what nobody reads is neither stored nor computed."""
+    """The program of one view; what is not read is neither stored nor computed."""
     return program_of(Assembly(catalog_of({"": blueprint})), "")
 
 
@@ -178,7 +178,7 @@ class Assembly:
         yield from watches(self, relation, leaves)
 
     def affected(self, relation: str) -> list[Propagation]:
-        """What a change of the relation sets off, without what nobody needs."""
+        """What a change of the relation sets off, without what is not needed."""
         return [
             Propagation(p.use, tuple(rule for rule in p.rules if rule.view in self._live))
             for p in self.catalog.propagations(relation)

@@ -73,7 +73,7 @@ def segments(
     """Loops cut behind the last use of a bound variable, where what they have found repeats.
 
     Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions. A
-    variable of a factor is kept until all of the factor's variables are known, so that a segment can multiply by it.
+    variable of a factor is held until all of the factor's variables are known, so that a segment can multiply by it.
     """
     found: list[ir.Segment] = []
     current: list[ir.Loop] = []

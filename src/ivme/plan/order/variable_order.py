@@ -106,7 +106,7 @@ def _drawn(node: OrderNode) -> list[str]:
 
 
 def order_of(cqap: Cqap, parents: Mapping[str, str | None]) -> VariableOrder:
-    """The variable order with these parents (None for a root); raises PlanError if it is none for the query.
+    """The variable order with these parents (None for a root); raises PlanError if it is not one for the query.
 
     Siblings come by tier, then by name. Dependency sets and atoms follow from the query (003, section 2.4).
     """

@@ -33,7 +33,7 @@ def computes_with_groups(select: exp.Select) -> bool:
 
 
 def has_total(select: exp.Select) -> bool:
-    """Whether there is a row also where there is nothing to group: that of all rows, which is no total of groups."""
+    """Whether there is a row also where there is nothing to group: that of all rows, which is not a total of groups."""
     return is_aggregated(select) and grouping_of(select)[1] == [[]]
 
 

@@ -91,7 +91,7 @@ def shown(select: exp.Select, expression: exp.Expr, name: str) -> None:
 
 
 def equality(node: exp.Expr) -> Parameter | None:
-    """What a condition compares with a parameter; None if it is no equality of that kind."""
+    """What a condition compares with a parameter; None if it is not an equality of that kind."""
     if not isinstance(node, exp.EQ | exp.NullSafeEQ):
         return None
     sides = (node.this.unnest(), node.expression.unnest())

@@ -1,4 +1,4 @@
-"""A Delta table that is kept equal to a view, by key: each batch is one MERGE, and one commit.
+"""A Delta table that mirrors a view, by key: each batch is one MERGE, and one commit.
 
 The number of the batch is an application transaction of that commit, so that a batch that comes again after a crash
 changes nothing. A MERGE rewrites the files that have rows of the batch's keys: its cost grows with them, not with the

@@ -8,7 +8,7 @@ The life of a batch:
 4. The sinks write what changed in the views, each idempotent by the number.
 5. The journal notes that the sinks have it.
 
-After a crash before 3 nothing of the batch is there, and it is planned anew. After a crash between 3 and 5 the batch is
+After a crash before 3 nothing of the batch exists, and it is planned again. After a crash between 3 and 5 the batch is
 read again from its plan, and `replay` makes the changes that a sink lacks.
 """
 
@@ -312,7 +312,7 @@ class Driver:
         self._take(Planned(planned.number, planned.source, files_plan(rest)), rest)
 
     def _changes_again(self, planned: Planned, read: Callable[[], SourceBatch]) -> Mapping[str, TableChanges]:
-        """The changes of a batch that the database has: those that were kept, or what the source gives again."""
+        """The changes of a batch that the database has: those that were stored, or what the source gives again."""
         kept = self.taken.load(planned.number)
         if kept is not None:
             return kept
@@ -335,7 +335,7 @@ class Driver:
     # After a crash
 
     def _recover(self, old: Definitions) -> None:
-        """Takes up what the last run left: a batch of which nothing was applied is planned anew, and sinks that lack
+        """Takes up what the last run left: a batch of which nothing was applied is planned again, and sinks that lack
         the last one get it, under the views that were there then."""
         last = self.journal.last()
         if last is None or last.number < self.reached:
@@ -358,7 +358,7 @@ class Driver:
             self._recover_stream(last)
 
     def _loaded_again(self, table: str, number: int) -> Mapping[str, TableChanges]:
-        """The changes of a batch that loaded a table: those that were kept, or all that the table has."""
+        """The changes of a batch that loaded a table: those that were stored, or all that the table has."""
         return self.taken.load(number) or {table: TableChanges(*self.database.contents(table))}
 
     def _recover_stream(self, last: Planned) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MOVED = -2
-"""The weight of the row before an update: its key goes if it is another one than that of the row after."""
+"""The weight of the row before an update: its key goes if it differs from that of the row after."""
 
 TRANSACTION, NUMBER = "ivme_transaction", "ivme_number"
 """The columns with the transaction of an event, and its number there."""

@@ -1,4 +1,4 @@
-"""What a run has done so far, for those who watch it: Prometheus, `ivme status`, and logs as lines of JSON."""
+"""What a run has done so far, for its observers: Prometheus, `ivme status`, and logs as lines of JSON."""
 
 from __future__ import annotations
 

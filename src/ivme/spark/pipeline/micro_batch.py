@@ -105,7 +105,7 @@ class MicroBatches:
         return [(name, kind) for name, kind in named if name is not None]
 
     def take(self, frame: DataFrame, batch_id: int) -> None:
-        """Takes a micro-batch; an error is kept for the runner, since Spark passes on only its text."""
+        """Takes a micro-batch; an error is held for the runner, since Spark passes on only its text."""
         try:
             self._apply(frame, batch_id)
         except BaseException as error:

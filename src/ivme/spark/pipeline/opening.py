@@ -1,6 +1,6 @@
 """What happens when a pipeline is opened: its state is made to be what the file says.
 
-Tables that are new are made and loaded, the first time all in one batch; views are made, or made anew where their text
+Tables that are new are made and loaded, the first time all in one batch; views are made, or recreated where their text
 differs; and sinks are brought from the views that they were written under to those of the file.
 """
 
@@ -148,7 +148,7 @@ def _frame(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
 
 
 def create_views(driver: Driver) -> None:
-    """Makes the views that are not there as the file has them; if one differs, all are made anew."""
+    """Makes the views that are not there as the file has them; if one differs, all are recreated."""
     wanted = {view.name: json.dumps([view.query, dict(view.options)]) for view in driver.pipeline.views}
     there = {name: driver.journal.fact(f"view {name}") for name in driver.database.views}
     if any(wanted.get(name) != said for name, said in there.items()):

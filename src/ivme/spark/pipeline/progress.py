@@ -69,7 +69,7 @@ class Progress:
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Shows bars for loads and builds while a pipeline is opened, if somebody looks at a terminal."""
+        """Shows bars for loads and builds while a pipeline is opened, if the output is a terminal."""
         if not self._console.is_terminal:
             yield
             return
@@ -97,7 +97,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Shows the table while a pipeline runs, if somebody looks at a terminal."""
+        """Shows the table while a pipeline runs, if the output is a terminal."""
         if not self._console.is_terminal:
             yield
             return
@@ -145,6 +145,6 @@ def line(event: Applied) -> str:
 
 
 def _out(changes: int, rewritten: str, between: str) -> str:
-    """What sinks got; changes are left out where none came and sinks were rewritten: nobody may follow changes."""
+    """What sinks got; without changes, only what was rewritten: there may be no sink of changes."""
     changed = f"{counted(changes, 'change')} out" if changes or not rewritten else ""
     return between.join(filter(None, (changed, rewritten)))

@@ -98,7 +98,7 @@ class _Server(flight.FlightServerBase):  # type: ignore[misc]
 
 @contextmanager
 def _errors_told() -> Iterator[None]:
-    """Errors of ivme are told to who asked; others are told by gRPC as what they are."""
+    """Errors of ivme are sent to the caller; gRPC reports others as they are."""
     try:
         yield
     except IvmeError as error:
