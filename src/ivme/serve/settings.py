@@ -64,7 +64,7 @@ class Settings:
         if self.read_token is not None and self.token in (None, self.read_token):
             raise ServeError("a token for reading needs another one, for changes, in IVME_TOKEN")
         if self.tokens and self.token is None:
-            raise ServeError("tokens with scopes need one that may do everything, in IVME_TOKEN")
+            raise ServeError("scoped tokens need one that may do everything: set IVME_TOKEN to at least 16 characters")
         if self.token is not None:
             check_grants(self.grants)
         if self.token is None and not is_loopback(self.host):
