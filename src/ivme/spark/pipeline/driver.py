@@ -257,7 +257,8 @@ class Driver:
             self._check_letters(planned, found, read.size)
             self.apply_prepared(planned, found, start, lag)
         for name, letters in found.letters.items():
-            self.report(Refused(name, letters_name(planned.number), told(letters, max(read.size, letters.num_rows))))
+            count = letters.num_rows
+            self.report(Refused(name, letters_name(planned.number), told(letters, max(read.size, count)), count))
 
     def _check_letters(self, planned: Planned, found: Prepared, rows: int) -> None:
         """Stops at bad rows if the pipeline is to, or if too many wait already; otherwise keeps them."""

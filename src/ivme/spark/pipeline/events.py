@@ -24,11 +24,12 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Changes that went into quarantine."""
+    """Changes that went into quarantine: so many `rows`, or a whole file if that is 0."""
 
     source: str
     name: str
     reason: str
+    rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)

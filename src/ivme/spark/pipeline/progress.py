@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -28,7 +28,8 @@ class _Totals:
     seconds: float = 0.0
     latency: float = 0.0
     lag: int = 0
-    refused: int = 0
+    refused_rows: int = 0
+    refused_files: int = 0
 
 
 class Progress:
@@ -48,7 +49,8 @@ class Progress:
             return
         totals = self._totals.setdefault(event.source, _Totals())
         if isinstance(event, Refused):
-            totals.refused += 1
+            totals.refused_rows += event.rows
+            totals.refused_files += not event.rows
             self._console.print(
                 f"quarantined {event.source}/{event.name}: {event.reason}", markup=False, soft_wrap=True
             )
@@ -110,14 +112,14 @@ class Progress:
 
     def _table(self) -> Table:
         out = ["changes out", *(["sinks rewritten"] if any(t.rewritten for t in self._totals.values()) else [])]
-        table = Table("changes of", "batches", "rows in", "rows/s", *out, "latency", "lag", "files quarantined")
+        table = Table("changes of", "batches", "rows in", "rows/s", *out, "latency", "lag", "quarantined")
         for column in table.columns[1:]:
             column.justify = "right"
         for source, t in self._totals.items():
             speed = f"{t.rows / t.seconds:,.0f}" if t.seconds else "-"
             written = (f"{t.changes:,}", f"{t.rewritten:,}")[: len(out)]
             cells = (f"{t.batches:,}", f"{t.rows:,}", speed, *written, f"{t.latency:.2f} s", f"{t.lag:,}")
-            table.add_row(source, *cells, f"{t.refused:,}")
+            table.add_row(source, *cells, _quarantined([t]))
         return table
 
     def summary(self, rewritten: int = 0) -> str:
@@ -129,7 +131,7 @@ class Progress:
             f"{counted(sum(t.batches for t in every), 'batch', 'batches')}, "
             f"{counted(sum(t.rows for t in every), 'row')} in, "
             f"{_out(sum(t.changes for t in every), told, ', ')}, "
-            f"{counted(sum(t.refused for t in every), 'file')} quarantined, "
+            f"{_quarantined(every)} quarantined, "
             f"{took:.1f} s"
         )
 
@@ -148,3 +150,10 @@ def _out(changes: int, rewritten: str, between: str) -> str:
     """What sinks got; without changes, only what was rewritten: there may be no sink of changes."""
     changed = f"{counted(changes, 'change')} out" if changes or not rewritten else ""
     return between.join(filter(None, (changed, rewritten)))
+
+
+def _quarantined(every: Collection[_Totals]) -> str:
+    """The rows and whole files in quarantine; only rows if there are no files, and the other way round."""
+    rows, files = (sum(getattr(each, name) for each in every) for name in ("refused_rows", "refused_files"))
+    told = [*([counted(rows, "row")] if rows or not files else []), *([counted(files, "file")] if files else [])]
+    return " and ".join(told)
