@@ -198,7 +198,7 @@ class RemoteView:
         multiplicity. It ends when the view is dropped or the server stops.
         """
         if not wait:
-            raise PlanError("the changes of a view behind a server are waited for; read them in a thread of their own")
+            raise PlanError("the changes of a remote view are waited for; read them in a separate thread")
         connection, response = self._connection.open_stream(self._path("/changes", _rows=False))
         return RemoteChanges(
             connection, response, [type_ for of in ("parameters", "columns") for _, type_ in self._types(of)]

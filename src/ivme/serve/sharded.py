@@ -181,7 +181,7 @@ def _unknown(owner: str) -> Callable[[Request, Exception], Any]:
 def _add_about(app: FastAPI, served: ServedShards, hub: Hub) -> None:
     answers: Any = refusals()
 
-    @app.get("/stats", summary="The shards, and those who follow views", responses=answers)
+    @app.get("/stats", summary="The shards, and the followers of views", responses=answers)
     async def stats(request: Request) -> Response:
         grant = grant_of(request)
         grant.require("read", "*")

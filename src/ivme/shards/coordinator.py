@@ -287,7 +287,7 @@ class Coordinator:
             return
         self._ended(waiting, found)
         if self.last != waiting.record:
-            raise SparkError(f"nothing was changed: step {waiting.record.number} is another one; try again")
+            raise SparkError(f"nothing was changed: another step took the number {waiting.record.number}; try again")
 
     def _is_there(self, waiting: _Undecided, error: StorageError) -> bool:
         """Whether a record is there whose making failed."""

@@ -143,7 +143,7 @@ def _paths(cqap: Cqap, parents: Mapping[str, str | None]) -> dict[str, tuple[str
         path = [variable]
         while (above := parents.get(path[-1])) is not None:
             if above in path or above not in parents:
-                raise PlanError(f"the variable order is no forest: {above} is above itself or unknown")
+                raise PlanError(f"the variable order is not a forest: {above} is above itself or unknown")
             path.append(above)
         paths[variable] = tuple(path)
     return paths

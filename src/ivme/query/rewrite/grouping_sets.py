@@ -47,7 +47,7 @@ def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> No
     group = select.args.get("group")
     if group is None or not tied:
         return
-    instead = "write the total as a separate SELECT, behind UNION ALL"
+    instead = "write the total as a separate SELECT, after UNION ALL"
     if has_total(select):
         message = "the total of ROLLUP, CUBE or GROUPING SETS, which every key has, is not supported here"
         raise source.unsupported(message, group, instead)

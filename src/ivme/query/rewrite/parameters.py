@@ -28,7 +28,7 @@ from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, quoted
 from ivme.query.sql_pairing import ASOF
 
-BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner behind UNION ALL"
+BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner after UNION ALL"
 
 Parameter = tuple[exp.Expr, exp.Expr, type[exp.Binary]]
 """An expression over columns, the parameter that it equals, and the comparison: = or <=>."""
