@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: Default | None) -> None:
-    """Adds a column behind the others; see `Database.add_column`."""
+    """Adds a column after the others; see `Database.add_column`."""
     check_name(name, f"a column of table {table}")
     kind = parse_type(type_)
     with definitions.runtime.lock:

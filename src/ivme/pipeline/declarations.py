@@ -1,6 +1,6 @@
 """What a state was made with, and what becomes of its tables when the file declares them otherwise.
 
-A declaration is a text that the journal holds. Columns may be added behind the others, and types may become wider, so
+A declaration is a text that the journal holds. Columns may be added after the others, and types may become wider, so
 that every old value is one of the new type; anything else is refused.
 """
 

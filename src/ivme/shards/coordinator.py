@@ -102,7 +102,7 @@ class Coordinator:
                 return claim
 
     def start(self) -> None:
-        """Lets the shards be served; returns when all are."""
+        """Starts serving the shards; returns when all are served."""
         self.cluster.start(self.last.epoch)
         found = [answer.head for answer in self.ask_all({"op": "status"})]
         self.entries = {each["shard"]: each["entries"] for each in found}

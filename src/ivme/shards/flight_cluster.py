@@ -115,7 +115,7 @@ class FlightCluster:
             raise SparkError(f"{error}; {self._starter.failure()}") from error
 
     def _once(self, question: Question) -> Message:
-        """The answer of the host of now; a slow one is retried, a lost one is not waited for."""
+        """The answer of the current host; a slow one is retried, a lost one is not waited for."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

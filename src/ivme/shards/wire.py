@@ -20,7 +20,7 @@ _TLS_NAME = "ivme"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What lets one reach the driver and the hosts of a database: the token, and the certificate if there is one."""
+    """What is needed to reach the driver and the hosts of a database: the token, and a certificate if there is one."""
 
     token: str
     certificate: str = ""

@@ -70,7 +70,7 @@ def positions(source: SqlText, table: Table, named: Sequence[exp.Identifier]) ->
 
 
 def named_places(source: SqlText, table: Table, named: Sequence[exp.Identifier]) -> list[int]:
-    """The places of the columns that are named behind the table; of all, if none are."""
+    """The places of the columns that are named after the table; of all, if none are."""
     return positions(source, table, named) if named else list(range(len(table.columns)))
 
 

@@ -256,7 +256,7 @@ class Assembly:
     def _staged(
         self, delta: _Delta, stages: tuple[tuple[Node, ...], ...], view: StoredView, pending: Mapping[Node, str]
     ) -> Iterator[ir.Step]:
-        """Joins stage by stage, and sums to what is needed behind each."""
+        """Joins stage by stage, and sums to what is needed after each."""
         for i, stage in enumerate(stages):
             yield from self._join(delta, stage, pending)
             later = {variable for rest in stages[i + 1 :] for node in rest for variable in node.schema}

@@ -130,7 +130,7 @@ class Iteration:
 class Reading:
     """How rows are read off the nodes: iterators, factors of the payload, ordered groups.
 
-    `guards` are the iterators of components that come behind others: unless each of them finds something, there are no
+    `guards` are the iterators of components that come after others: unless each of them finds something, there are no
     rows, and to find that out at the end would take as long as all of the others. With an `answer` there are no
     iterators: a request is joined with its stages as a change is with those of a rule, and given rows with those of the
     `probe`.

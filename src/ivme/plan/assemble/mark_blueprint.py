@@ -200,7 +200,7 @@ def _definitions(marks: Marks) -> Iterator[Definition]:
 def _iterations(marks: Marks) -> Iterator[Iteration]:
     """Roots that are given whole are checked; of several others each must have an answer before any is read.
 
-    Without that question a product with an empty side would be searched in vain, and the delay not be constant.
+    Without that question a product with an empty side would be searched for nothing, and the delay not constant.
     """
     roots = marks.forest.roots
     given = [root for root, key in roots if len(key) == len(_variables(root))]

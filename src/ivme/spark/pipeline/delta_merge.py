@@ -35,7 +35,7 @@ def same_key(key: tuple[str, ...]) -> str:
 
 
 class DeltaMergeWriter(DeltaWriter):
-    """Merges through deltalake; the first batch, and one after the view was written otherwise, replaces all rows."""
+    """Merges through deltalake; the first batch, and one after the view was redefined, replaces all rows."""
 
     def __init__(self, sink: Sink, application: str, key: Key) -> None:
         super().__init__(str(sink.path), application, dict(sink.options), "rows")

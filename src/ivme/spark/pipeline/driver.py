@@ -336,7 +336,7 @@ class Driver:
     # After a crash
 
     def _recover(self, old: Definitions) -> None:
-        """Takes up what the last run left: a batch of which nothing was applied is planned again, and sinks that lack
+        """Continues where the last run ended: a batch of which nothing is applied is planned again, and sinks that lack
         the last one get it, under the views that were there then."""
         last = self.journal.last()
         if last is None or last.number < self.reached:

@@ -34,7 +34,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How far a pipeline is that opens: the loads of tables, and the builds of views. `seconds` are those of a part
+    """How far the opening of a pipeline is: the loads of tables, and the builds of views. `seconds` are those of a part
     that is done; one that is under way has none, and says how much of its jobs is done."""
 
     what: str

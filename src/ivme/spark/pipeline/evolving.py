@@ -2,7 +2,7 @@
 
 Views are dropped before and recreated after, so that none stands in the way. Adding a column is one durable step of
 the database. A wider type is not: the rows are first written to a file of the state, and the table is recreated from
-it, also after a crash in between. Sinks of rows and merged tables are written again behind it (`EVOLVED`).
+it, also after a crash in between. Sinks of rows and merged tables are written again after it (`EVOLVED`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _refuse_unwritten(driver: Driver) -> None:
 
 
 def evolve_tables(driver: Driver) -> None:
-    """Brings the tables of the state to what the file declares, and notes it."""
+    """Changes the tables of the state to what the file declares, and notes it."""
     for source in driver.pipeline.tables:
         for table in tables_of(driver.pipeline, source):
             noted = driver.journal.fact(f"table {table.name}")

@@ -30,7 +30,7 @@ _COMPARED = "VARCHAR(2000)"
 
 
 class JdbcMergeWriter:
-    """Merges through JDBC; the first batch, and one after the view was written otherwise, replaces all rows."""
+    """Merges through JDBC; the first batch, and one after the view was redefined, replaces all rows."""
 
     def __init__(self, spark: SparkSession, sink: Sink, application: str, key: Key) -> None:
         if not hasattr(spark, "_jvm"):

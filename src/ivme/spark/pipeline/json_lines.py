@@ -1,4 +1,4 @@
-"""JSON lines with every key accounted for: Spark's own reader drops keys that it does not expect, without a word."""
+"""JSON lines with every key accounted for: Spark's own reader drops keys that it does not expect, silently."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def served_metrics(metrics: RunMetrics, port: int | None) -> Iterator[int | None
 
 
 def json_lines(stream: TextIO = sys.stdout) -> Report:
-    """Reports events as lines of JSON: what a log collector takes apart without rules."""
+    """Reports events as lines of JSON, which a log collector can parse without rules."""
 
     def report(event: Event) -> None:
         kind = type(event).__name__.lower()

@@ -121,7 +121,7 @@ class MicroBatches:
         self._driver.take_stream(table.name, batch_id, read, self._behind(), start)
 
     def _behind(self) -> int:
-        """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
+        """How far the stream is behind its source, by Spark's last report, where the source says it (Kafka does)."""
         progress = self.query.lastProgress if self.query is not None else None
         told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
         return int(max(map(float, told), default=0))

@@ -77,7 +77,7 @@ def load_all(driver: Driver) -> None:
 
 
 def _load_shards(driver: Driver, shards: ShardedState, loads: Sequence[tuple[TableSource, Rows]]) -> None:
-    """The same over shards: Spark's tasks put the rows to their shards, and none passes through the driver."""
+    """The same over shards: Spark's tasks send the rows to their shards, and none passes through the driver."""
     names = ", ".join(source.table.name for source, _ in loads)
     with _told(driver, "load", names, 0, 1), shards.batch(source=SOURCE, position=0) as batch:
         frames = [(source, _frame(driver, source, load)) for source, load in loads]

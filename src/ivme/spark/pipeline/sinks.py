@@ -136,7 +136,7 @@ class Sinks:
         return bool(self._unsure(self._lacking(batch), batch))
 
     def _lacking(self, batch: int) -> list[Sink]:
-        """The sinks that have earlier batches, and do not have this one by what the journal knows."""
+        """The sinks that have earlier batches, and lack this one according to the journal."""
         written = [(sink, self._journal.written(sink.name)) for sink in self._pipeline.sinks]
         return [sink for sink, last in written if last is not None and last < batch]
 

@@ -1,6 +1,6 @@
 """The port beside a pipeline's database that Spark's tasks ask for rows of views.
 
-It listens on the driver's own address, takes only who has the token in the state, and changes nothing. Requests and
+It listens on the driver's own address, answers only callers with the state's token, and changes nothing. Requests and
 filters are applied here, so that only rows that are wanted travel. A question is answered from one state of the
 database, while batches go on.
 """
