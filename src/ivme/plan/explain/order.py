@@ -102,9 +102,7 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
     if order.windows:
         return _window_costs(order, rows)
     if is_mapped and order.rank:
-        behind = (
-            "all rows after it in its group" if order.changes_many else "those after it that are shown, k at most"
-        )
+        behind = "all rows after it in its group" if order.changes_many else "those after it that are shown, k at most"
         return [
             f"{order.text}: an ordered map has all rows: O(log N) for each row of {rows.query.name} that changes, and "
             f"O(1) for each row whose rank changes: {behind}"
