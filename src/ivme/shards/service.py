@@ -2,7 +2,7 @@
 
 A step that is open lives in a thread of its own, which holds the transactions of the engines. Everything that comes
 over a network comes late or twice: a prepare that is repeated gets the answer of the first, a commit of a step that is
-there already is done, puts of a transaction that nobody prepares are dropped when another one is prepared.
+there already is done, puts of a transaction that is never prepared are dropped when another one is prepared.
 """
 
 from __future__ import annotations

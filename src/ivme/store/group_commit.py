@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.05
-"""So many seconds a thread waits for the end of a sync before it looks again: an exception may have kept it from it."""
+"""How many seconds a thread waits for the end of a sync before it looks again: an exception may have hidden it."""
 
 
 class GroupCommit:

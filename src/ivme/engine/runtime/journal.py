@@ -46,7 +46,7 @@ class Journal(Protocol):
         """Returns when what this thread gave is as durable as requested."""
 
     def wait_taken(self) -> None:
-        """The same for what the kernel kept, in this thread or a later one."""
+        """The same for what the kernel stored, in this thread or a later one."""
 
 
 def taken_durably(take: Callable[[Any, Any, int], bool], journal: Journal) -> Callable[[Any, Any, int], bool]:

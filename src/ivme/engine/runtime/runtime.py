@@ -2,7 +2,7 @@
 
 The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed and encoded from them;
 every table's map, group of views and participant takes them inside one transaction; views that others are built on, or
-that somebody follows, report how their rows change, which feeds the next views. Any error rolls all of it back.
+that are followed, report how their rows change, which feeds the next views. Any error rolls all of it back.
 """
 
 from __future__ import annotations
