@@ -7,6 +7,9 @@ TOOLS := $(VENV)/.tools
 JOBS ?= 2
 SIZE ?= full
 
+# Without stored bytecode every process that a target starts compiles ivme again, which doubles its start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help venv wheel check test test-long test-browser sanitize clang demo lint tidy format typecheck coverage bench bench-peers bench-peers-record docs clean
 
@@ -43,8 +46,9 @@ check: lint typecheck ## what to run after each change: style, types, and the qu
 test: $(STAMP) ## run the tests, except the long ones and those in a browser
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser"
 
-test-long: $(STAMP) ## run the long tests
+test-long: $(STAMP) ## run the long tests, and those of Hypothesis with all examples, others each time
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long
+	IVME_RANDOM=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "hypothesis and not long and not browser"
 
 test-browser: $(TOOLS) ## run the page's tests in chromium, which is installed on Debian; screenshots are left in build/
 	@bash scripts/find-chromium

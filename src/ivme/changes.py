@@ -93,7 +93,7 @@ class Changes:
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
         def wake() -> None:
-            with suppress(RuntimeError):  # the loop is closed, and nobody reads
+            with suppress(RuntimeError):  # the loop is closed, and nothing reads
                 loop.call_soon_threadsafe(news.set)
 
         while True:

@@ -48,7 +48,7 @@ _MOST_COLUMNS = 64
 class Request:
     """A requested view over these tables. Without `installed` it is only explained.
 
-    A view that was `stored` before brings the text of its plan along, if it has one; its names are not judged again.
+    A view that was `stored` before comes with the text of its plan, if it has one; its names are not judged again.
     """
 
     text: str | ReadSelect | Query

@@ -15,7 +15,7 @@ from dataclasses import replace as with_defaults
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Never, Self
 
 from ivme.definitions.altering import Altering, read_defaults
 from ivme.definitions.clock import Clocked
@@ -28,7 +28,7 @@ from ivme.definitions.user_functions import UserFunction
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
-from ivme.errors import SchemaError, shown
+from ivme.errors import SchemaError, UnnamedValueError, shown
 from ivme.query.model import Table
 from ivme.query.model import table as declare
 from ivme.query.names import OWN_TABLES
@@ -222,13 +222,15 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
         return create_ies(self.definitions, name, inputs, answer, auxiliary, on_insert, on_delete, on_start)
 
-    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
+    def sql(self, text: str, /, *unnamed: Never, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements, separated by semicolons; the result of the last. See docs/statements.md.
 
         `:name` in a statement stands for the value of the parameter of that name. Each statement takes effect as a
         whole or not at all, and so do all changes of rows between BEGIN and COMMIT. With engine="duckdb", DuckDB runs a
         SELECT.
         """
+        if unnamed:
+            raise UnnamedValueError.of_sql()
         return self._session.run(text, parameters, engine)
 
     @cached_property

@@ -6,7 +6,8 @@ instead. Catch `IvmeError` to catch them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 from typing import Self
 
 _LONGEST = 80
@@ -104,6 +105,32 @@ class UnknownNameError(QueryError):
 
 class MissingPackageError(IvmeError, ImportError):
     """A package that this part of ivme needs is not installed; the message has the line that installs it."""
+
+
+class UnnamedValueError(IvmeError, TypeError):
+    """A value passed by position where values are passed by name; the message has the call to write."""
+
+    @classmethod
+    def of_view(cls, view: str, parameters: Sequence[str], values: Sequence[object]) -> UnnamedValueError:
+        """The error of a request to a view.
+
+        >>> print(UnnamedValueError.of_view("flights", ["origin", "dest"], ["London"]))
+        view flights takes values by name: write view(origin='London', dest=...)
+        >>> print(UnnamedValueError.of_view("total", [], [3]))
+        view total has no parameters: write view() or iterate over the view
+        """
+        if not parameters:
+            return cls(f"view {view} has no parameters: write view() or iterate over the view")
+        named = zip_longest(parameters, map(shown, values[: len(parameters)]), fillvalue="...")
+        return cls(f"view {view} takes values by name: write view({', '.join(map('='.join, named))})")
+
+    @classmethod
+    def of_sql(cls) -> UnnamedValueError:
+        """The error of a statement."""
+        return cls(
+            "sql() takes values by name: write :name in the text and pass name=value, "
+            'as in db.sql("SELECT * FROM t WHERE id = :id", id=1); pass a dict as **values'
+        )
 
 
 class SchemaError(IvmeError):

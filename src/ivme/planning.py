@@ -1,6 +1,6 @@
 """The choice of a plan within its budget: of a view, of its checks, or the plan that it was stored with.
 
-A view that was stored brings its plan along. It is planned again only if the planner has changed since, and its old
+A view that was stored comes with its plan. It is planned again only if the planner has changed since, and its old
 plan serves where that fails.
 """
 

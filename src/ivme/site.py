@@ -15,7 +15,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The name of a view, and its group, which is another one if it has heavy and light parts."""
+    """The name of a view, and its group, which differs if it has heavy and light parts."""
 
     view: str
     plain: Group

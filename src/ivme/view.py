@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,7 @@ from ivme.engine.runtime.open_read import OpenRead, Rows, repeated, rows_of
 from ivme.engine.runtime.runtime import Runtime
 from ivme.engine.runtime.transaction import SharedSide, StateLock
 from ivme.engine.runtime.view_state import ViewState
-from ivme.errors import DataError, PlanError, VerificationError
+from ivme.errors import DataError, PlanError, UnnamedValueError, VerificationError
 from ivme.views.base_view import Row
 from ivme.views.positioned_view import PositionedView
 
@@ -113,12 +113,14 @@ class View(PositionedView):
         rows = latest()
         return NotImplemented if rows is None else rows.__length_hint__()
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times.
 
         All are of one state of the database. Those of a view without parameters that has many are read while they are
         taken.
         """
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         few = self.few_rows(parameters) if self.parameters else None if parameters else self._all_if_few()
         return self._read(parameters, repeated) if few is None else iter(few)
 

@@ -251,7 +251,7 @@ def test_verify_says_how_far_the_log_reaches_and_what_was_cut_off(tmp_path: Path
         file.write(b"\0" * 100)
     (line, *_) = verify_directory(tmp_path)
     assert line.endswith(
-        "its log ends with record 29; 100 bytes behind that are not a committed record and were cut off"
+        "its log ends with record 29; 100 bytes after that are not a committed record and were cut off"
     )
 
 

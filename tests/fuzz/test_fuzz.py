@@ -18,12 +18,12 @@ from tests.fuzz.steps import Change, CreateView, Op, Reopen
 from tests.fuzz.values import column
 from tests.fuzz.views import Item, Source, ViewSpec
 
-PARTS = 12
+PARTS = 24
 """Into how many tests the default run is split; each covers its share of the features."""
 
 
-SLOW = range(1, 12)
-"""The parts of the long run: the default run has one, of a quarter of a minute."""
+SLOW = range(1, PARTS)
+"""The parts of the long run: the default run has one, of some seconds."""
 
 
 @pytest.mark.parametrize(

@@ -51,16 +51,22 @@ SMALL: dict[str, tuple[str, list[tuple[object, ...]], int]] = {
 }
 
 
-@pytest.mark.parametrize("again", [0, pytest.param(3, marks=pytest.mark.long)], ids=["once", "twice"])
+@pytest.mark.parametrize(
+    ("again", "step"),
+    [(0, 3), pytest.param(0, 1, marks=pytest.mark.long), pytest.param(3, 7, marks=pytest.mark.long)],
+    ids=["once", "once at every line", "twice"],
+)
 @pytest.mark.parametrize("name", SMALL)
-def test_a_change_is_made_or_not_at_whatever_line_it_is_interrupted(scene: Scene, name: str, again: int) -> None:
+def test_a_change_is_made_or_not_at_whatever_line_it_is_interrupted(
+    scene: Scene, name: str, again: int, step: int
+) -> None:
     """With `twice`, a second exception comes a few lines behind the first, in whatever takes care of that."""
     table, rows, sign = SMALL[name]
     forward, back = (scene.db.insert, scene.db.delete)[::sign]
     after = {**scene.tables, table: scene.tables[table].copy()}
     after[table].update(rows) if sign > 0 else after[table].subtract(rows)
     after[table] = +after[table]
-    step = 41 if scene.kind != "memory" else 7 if again else 1
+    step = 41 if scene.kind != "memory" else step
     step *= 3 if name == "rows in" else 1
     before, line, ended = scene.tables, SEED % step, False
     while not ended:

@@ -29,6 +29,7 @@ from ivme.query.can_fail import can_fail
 from ivme.query.expression import Call, Expression
 from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
+from tests.example_counts import examples
 from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions, table_calls
 
 GUARDS = st.one_of(st.none(), expressions("bool"))
@@ -73,7 +74,7 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
         assert expected[-1] == domain.encode(evaluate_columns(expression, changed.data)).tolist()
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_the_kernel_computes_what_rows_and_arrow_do(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     check(data.draw(expressions(kind)), data.draw(GUARDS), rows)

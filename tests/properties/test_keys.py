@@ -28,6 +28,7 @@ from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import cqap_of
 from tests.brute_force import every_elimination_order
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.oracle import Row, result
 from tests.random_queries import rule_texts
 
@@ -116,7 +117,7 @@ def test_views_over_keys_show_what_the_oracle_says(backend: str, data: st.DataOb
             }
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(keyed_queries())
 def test_no_order_has_smaller_widths_under_the_keys(query: Query) -> None:
     """Static widths below 1, of views of constants, are not sought: tables take linear space anyway."""
@@ -136,7 +137,7 @@ def test_no_order_has_smaller_widths_under_the_keys(query: Query) -> None:
         assert Widths(chosen.dynamic, max(chosen.static, Fraction(1))) == least
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("strategy", ["view-tree", "classical", "factorised"])
 @given(data=st.data())
 def test_a_step_of_constant_time_makes_one_row_of_one(strategy: str, data: st.DataObject) -> None:

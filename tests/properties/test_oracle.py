@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ivme.query.model import Aggregate, Constant, Query, Value
 from ivme.query.rule import parse_rule
+from tests.example_counts import examples
 from tests.oracle import Database, result, rows
 from tests.random_queries import contents, queries, renamings, updates
 
@@ -100,7 +101,7 @@ def duck_rows(
     return {row if query.head else (): weight for row, weight in found.items()}
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(
     queries(max_atoms=4, max_variables=4, constants=True) | queries(max_atoms=4, max_variables=4, aggregates=True),
     st.data(),

@@ -22,6 +22,7 @@ from ivme.engine.native_backend import native_columns
 from ivme.engine.ordered import NO_LIMIT, OrderedColumn, OrderedMap, Ties, Window, place_keys
 from ivme.engine.reference.backend import PureBackend
 from ivme.query.types import parse_type
+from tests.example_counts import examples
 
 Row = tuple[Any, ...]
 
@@ -230,7 +231,7 @@ class PureOrderedMaps(OrderedMaps):
 
 
 TestNative = NativeOrderedMaps.TestCase
-TestNative.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+TestNative.settings = settings(max_examples=examples(120), stateful_step_count=30, deadline=None)
 TestPure = PureOrderedMaps.TestCase
 TestPure.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
 del OrderedMaps

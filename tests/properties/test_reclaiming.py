@@ -27,6 +27,7 @@ from ivme.database import Database
 from ivme.engine.runtime import open_read
 from ivme.errors import DataError
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.sweeping import sweep, sweeping_always
 
 VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -265,7 +266,7 @@ class ReclaimingMachine(RuleBasedStateMachine):
 
 TestReclaiming = ReclaimingMachine.TestCase
 TestReclaiming.settings = settings(
-    max_examples=int(os.environ.get("IVME_MACHINE_EXAMPLES", "15")),
+    max_examples=int(os.environ.get("IVME_MACHINE_EXAMPLES", examples(15))),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),

@@ -20,10 +20,11 @@ from ivme.query.rule import parse_rule
 from ivme.shards import coordinator
 from ivme.shards.database import ShardedDatabase
 from tests import oracle
+from tests.example_counts import examples
 from tests.random_queries import contents, rule_texts, updates
 from tests.sharded_databases import local_database
 
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 THOROUGH = settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 
 

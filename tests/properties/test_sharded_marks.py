@@ -20,10 +20,11 @@ from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.shards.access import questions_for, read_requests
 from ivme.shards.view import ShardedView
+from tests.example_counts import examples
 from tests.random_queries import rule_texts, updates
 from tests.sharded_databases import local_database
 
-QUICK = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 THOROUGH = settings(max_examples=800, deadline=None, suppress_health_check=list(HealthCheck))
 KINDS = ("plain", "append_only", "static")
 

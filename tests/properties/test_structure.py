@@ -18,6 +18,7 @@ from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph, gyo
 from ivme.structure.width import edge_cover, edge_cover_number
 from tests.brute_force import cover_number, every_elimination_order, every_forest, least_widths, order_widths
+from tests.example_counts import examples
 
 
 @st.composite
@@ -62,7 +63,7 @@ def test_the_best_order_is_the_best_of_all_forests(query: Cqap) -> None:
     assert (chosen.dynamic, chosen.static) == least_widths(query, every_forest(query.variables))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(cqaps(variables=5, edges=6))
 def test_the_best_order_of_a_fracture_is_the_best_of_all_elimination_orders(query: Cqap) -> None:
     whole = fracture(query).whole
@@ -107,7 +108,7 @@ def test_cqap0_is_dynamic_width_zero(query: Cqap) -> None:
     assert classify(query).cqap0 == (best_order(fracture(query).whole).widths.dynamic == 0)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(cqaps(variables=6, edges=5))
 def test_hierarchical_fractures_have_dynamic_width_w_or_one_less_and_cqap1_is_width_one(query: Cqap) -> None:
     whole = fracture(query).whole

@@ -21,9 +21,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ivme.database import Database
 from ivme.errors import DataError
 from tests.databases import make_database
+from tests.example_counts import examples
 from tests.sharded_databases import local_database
 
-QUICK = settings(max_examples=15, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(
+    max_examples=examples(15), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 LARGEST = 2**63 - 1
 FLOATS = st.one_of(
@@ -168,7 +171,7 @@ TestSumsInPython = SumsInPython.TestCase
 TestSumsInPython.settings = QUICK
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=30), st.sampled_from([1, 2, 3]))
 def test_sums_over_shards_are_those_of_all_rows(steps: list[tuple[Any, bool]], shards: int) -> None:
     there: Counter[Any] = Counter()

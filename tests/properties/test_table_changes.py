@@ -17,6 +17,7 @@ from ivme.database import Database
 from ivme.errors import DataError
 from tests.databases import make_database
 from tests.durability.directories import bag
+from tests.example_counts import examples
 
 Row = tuple[Any, ...]
 
@@ -187,7 +188,7 @@ class DurableTableChanges(TableChanges):
 
 
 for machine in (TableChanges, PureTableChanges, DurableTableChanges):
-    machine.TestCase.settings = settings(max_examples=30, stateful_step_count=30)
+    machine.TestCase.settings = settings(max_examples=examples(30), stateful_step_count=30)
 
 TestTableChanges = pytest.mark.slow(TableChanges.TestCase)
 TestPureTableChanges = pytest.mark.slow(PureTableChanges.TestCase)

@@ -155,13 +155,13 @@ def check(seed: int, batches: int) -> None:
         assert kernel_of(shared).batches_shared > batches // 2
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_threads_change_nothing(seed: int) -> None:
     check(seed, 8)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 30))
+@pytest.mark.parametrize("seed", range(1, 30))
 def test_threads_change_nothing_at_length(seed: int) -> None:
     check(seed, 25)
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import ivme
 from ivme.errors import IvmeError, SchemaError, VerificationError
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.sharded_databases import local_database
 
 BIG = 2**53
@@ -186,7 +187,7 @@ def are_equal(one: Any, other: Any) -> bool:
     return bool(float(one) == float(other) if float in (type(one), type(other)) else one == other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.sampled_from(BACKENDS))
 def test_joins_are_those_of_nested_loops(data: Any, backend: str) -> None:
     types = [data.draw(st.sampled_from(sorted(VALUES))) for _ in range(3)]

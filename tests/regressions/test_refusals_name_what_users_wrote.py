@@ -25,7 +25,7 @@ REFUSED = {
     ),
     """SELECT w FROM c WHERE EXISTS (
        SELECT 1 FROM a LEFT JOIN b ON a.x = b.p + c.w, LATERAL (SELECT COUNT(*) AS n FROM c AS d WHERE d.w = b.p) l
-       WHERE n = 0 AND a.x = c.w)""": "LATERAL behind an outer join that reads the query around",
+       WHERE n = 0 AND a.x = c.w)""": "LATERAL after an outer join that reads the query around it",
 }
 
 

@@ -182,7 +182,7 @@ def test_values_of_parameters_keep_their_types(address: str, db: Database) -> No
 def test_errors_are_those_of_ivme_with_the_message_of_the_server(address: str) -> None:
     with pytest.raises(RemoteError, match=r"ivme\.connect\(url, token="):
         ivme.connect(address)
-    with pytest.raises(RemoteError, match="cannot be reached"):
+    with pytest.raises(RemoteError, match="cannot be reached: no server listens there"):
         ivme.connect("http://127.0.0.1:9")
     with pytest.raises(RemoteError, match="not the address"):
         ivme.connect("ftp://x")

@@ -88,7 +88,9 @@ def test_what_a_stream_brings_that_cannot_be_applied_is_quarantined(spark: Spark
     send(tmp_path, "b", ("delete", 7, 7))
     assert [(1, 10)] == ran(spark, file, events)
     reasons = [event.reason for event in events if isinstance(event, Refused)]
-    assert "malformed: 1 row of 2, the first (of events): the operation upsert is unknown" == reasons[0]
+    known = "insert, i, c, r, +, update_postimage, delete, d, -, update_preimage"
+    told = f"the operation upsert is unknown; use one of {known}; updates and upserts need `upsert: true`"
+    assert f"malformed: 1 row of 2, the first (of events): {told}" == reasons[0]
     assert "cannot delete (7, 7)" in reasons[1]
     kept = sorted(path.name for path in (tmp_path / "p.state/quarantine/events").glob("*.parquet"))
     assert ["rows-000000000001.parquet", "rows-000000000002.parquet"] == kept

@@ -221,6 +221,8 @@ def test_databases_tables_and_views_are_shown() -> None:
     asked = db.create_view("w", "SELECT a FROM t WHERE b = :b")
     assert repr(db) == "<Database in memory: tables t; views v, w>"
     assert repr(db.table("t")) == "<Table t: a int, b string>"
+    assert str(db.table("t")).splitlines()[:3] == [" a  b", "--  ---", " 0  <b>"]
+    assert str(db.table("t")).endswith("30 rows, the first 20 are shown")
     for shown in (view._repr_html_(), db.table("t")._repr_html_(), db.sql("SELECT * FROM t")._repr_html_()):
         assert "&lt;b&gt;" in shown
         assert shown.count("<tr>") == 21

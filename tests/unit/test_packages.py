@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,23 +54,50 @@ def _modules() -> Iterator[tuple[str, Path]]:
         yield "ivme." + ".".join(path.relative_to(_HOME).with_suffix("").parts).removesuffix(".__init__"), path
 
 
-def _imports(path: Path) -> Iterator[str]:
-    """What a module imports when it is loaded or run, but not what only its annotations name."""
-    tree = ast.parse(path.read_text())
-    skipped = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and id(node) not in skipped:
-            for name in node.names:
-                inner = f"{node.module}.{name.name}"
-                found = _HOME.joinpath(*inner.split(".")[1:])
-                yield inner if found.is_dir() or found.with_suffix(".py").exists() else node.module
-        elif isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a module imports when it is loaded or run, but not what only its annotations name; the private attributes
+    that it takes of something other than itself; and the names that it defines: functions and methods, variables, and
+    attributes of `self`."""
+
+    imports: tuple[str, ...]
+    private: tuple[str, ...]
+    own: frozenset[str]
+
+
+@cache
+def _facts(path: Path) -> _Facts:
+    """Found in one walk over the tree of a module, and once for all tests of this process."""
+    imports: list[str] = []
+    private: list[str] = []
+    own: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    for node in waiting:
+        inner = ast.iter_child_nodes(node)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            inner = iter(node.orelse)
+        waiting.extend(inner)
+        match node:
+            case ast.ImportFrom(module=str(module)):
+                imports += (_imported(module, name.name) for name in node.names)
+            case ast.Import():
+                imports += (name.name for name in node.names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                own.add(node.name)
+            case ast.Name(ctx=ast.Store()):
+                own.add(node.id)
+            case ast.Attribute(ctx=ast.Store()):
+                own.add(node.attr)
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            private += () if of_itself else (node.attr,)
+    return _Facts(tuple(imports), tuple(private), frozenset(own))
+
+
+def _imported(module: str, name: str) -> str:
+    inner = f"{module}.{name}"
+    found = _HOME.joinpath(*inner.split(".")[1:])
+    return inner if found.is_dir() or found.with_suffix(".py").exists() else module
 
 
 @pytest.mark.parametrize(("module", "path"), [each for each in _modules() if each[0] not in _LATER])
@@ -76,7 +105,7 @@ def test_imports_point_down(module: str, path: Path) -> None:
     layer = _LEVELS[_package(module)]
     up = [
         name
-        for name in _imports(path)
+        for name in _facts(path).imports
         if name.startswith("ivme.") and name != "ivme._kernel" and _LEVELS[_package(name)] > layer
     ]
     assert [] == up
@@ -92,7 +121,7 @@ def test_the_engine_never_plans() -> None:
     """It executes what `compile` returns. It may assemble again what is installed, when a view goes or is followed."""
     planner = ("ivme.plan.strategy", "ivme.plan.order", "ivme.structure", "ivme.compile", "ivme.planning")
     found = {
-        module: {name for name in _imports(path) if name.startswith(planner)}
+        module: {name for name in _facts(path).imports if name.startswith(planner)}
         for module, path in _modules()
         if module.startswith("ivme.engine.")
     }
@@ -106,7 +135,7 @@ def test_no_module_is_longer_than_400_lines() -> None:
 
 @pytest.mark.slow
 def test_only_the_spark_package_imports_pyspark() -> None:
-    found = {module for module, path in _modules() if any(n.split(".")[0] == "pyspark" for n in _imports(path))}
+    found = {module for module, path in _modules() if any(n.split(".")[0] == "pyspark" for n in _facts(path).imports)}
     assert [] == sorted(module for module in found if not module.startswith("ivme.spark."))
 
 
@@ -114,34 +143,13 @@ _FOREIGN = {"_gateway", "_jsc", "_jsparkSession", "_jvm", "_exit"}
 """Private names of pyspark, as there is no other way to its virtual machine, and os._exit."""
 
 
-def _private(tree: ast.AST) -> Iterator[str]:
-    """The private attributes that a module takes of something other than itself."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
-            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
-            yield from () if of_itself else (node.attr,)
-
-
-def _own(trees: Iterable[ast.AST]) -> set[str]:
-    """The private names that modules define: functions and methods, variables, and attributes of `self`."""
-    found: set[str] = set()
-    for node in (node for tree in trees for node in ast.walk(tree)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            found.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-            found.add(node.attr)
-    return found
-
-
 def test_no_package_reaches_into_private_names_of_another() -> None:
-    packages: dict[str, dict[str, ast.AST]] = {}
+    packages: dict[str, dict[str, _Facts]] = {}
     for module, path in _modules():
         package = "" if module in _LATER else _package(module)
-        packages.setdefault(package, {})[module] = ast.parse(path.read_text())
-    for trees in packages.values():
-        allowed = _own(trees.values()) | _FOREIGN
-        for module, tree in trees.items():
-            taken = [name for name in _private(tree) if name not in allowed]
+        packages.setdefault(package, {})[module] = _facts(path)
+    for modules in packages.values():
+        allowed = _FOREIGN.union(*(facts.own for facts in modules.values()))
+        for module, facts in modules.items():
+            taken = [name for name in facts.private if name not in allowed]
             assert not taken, f"{module} uses {', '.join(taken)}, which its package does not define"

@@ -184,7 +184,7 @@ def test_explain_tells_defaults_lists_and_values(database: Database) -> None:
         ("SELECT id FROM orders WHERE city NOT IN (:p)", "is not supported in this place"),
         ("SELECT id FROM orders WHERE id IN (:p) AND price IN (:p)", "is used 2 times"),
         ("SELECT AVG(price) AS m FROM orders WHERE city IN (:p)", "is not known from those of each member"),
-        ("SELECT COUNT(*) AS m FROM orders WHERE city IN (:p) GROUP BY price", "cannot be told from each other"),
+        ("SELECT COUNT(*) AS m FROM orders WHERE city IN (:p) GROUP BY price", "cannot be told apart"),
         ("SELECT COUNT(*) + 1 AS m FROM orders WHERE city IN (:p)", "runs across the members"),
         (
             "SELECT city, COUNT(*) AS m FROM orders WHERE city IN (:p) GROUP BY city WITH ROLLUP",

@@ -140,7 +140,7 @@ def count(payload: Payload) -> int:
 
 
 def is_nothing(payload: Payload) -> bool:
-    """Whether a change with this payload changes nothing. An element is kept unless it is equal to its own zero."""
+    """Whether a change with this payload changes nothing. An element is stored unless it is equal to its own zero."""
     if isinstance(payload, Element):
         return payload.count == 0 and payload == payload.scaled(0)
     return not any(payload) if isinstance(payload, tuple) else payload == 0

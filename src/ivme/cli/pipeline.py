@@ -86,13 +86,17 @@ def run(
             stopped_by_signals() as stop,
             served_metrics(counted, metrics) as port,
         ):
-            console.print(f"{found.name} is at batch {driver.reached}; its state is in {found.state}", markup=False)
+            console.print(
+                f"{found.name} is at batch {driver.reached}; its state is in {found.state}",
+                markup=False,
+                soft_wrap=True,
+            )
             if port is not None:
                 console.print(f"metrics are on http://127.0.0.1:{port}/metrics", markup=False)
             with progress.shown():
                 run_driver(driver, once=once, stop=stop, pause=pause)
-            told_end = "caught up" if json_log else progress.summary()
-            console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False)
+            told_end = "caught up" if json_log else progress.summary(driver.outlets.rewritten)
+            console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False, soft_wrap=True)
 
 
 def status(
@@ -226,7 +230,8 @@ def serve_pipeline(
         console.print(f"serving {found.name} on {address}; it is at batch {driver.reached}", markup=False)
         with progress.shown():
             run_driver(driver, once=False, stop=stop)
-        console.print(f"{progress.summary()}; at batch {driver.reached}", markup=False, highlight=False)
+        told = progress.summary(driver.outlets.rewritten)
+        console.print(f"{told}; at batch {driver.reached}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _served(driver: Driver) -> Database | ShardedState:

@@ -4,7 +4,7 @@ A database that is open already: `create_engine("ivme://", creator=lambda: ivme.
 server is reached by its PostgreSQL protocol (`ivme serve --pg`), with SQLAlchemy's dialect for that.
 
 All connections of one engine share one database, which is closed with the last of them: a directory can be open once
-only. Views are reflected as views, their keys as nothing. Nothing here draws numbers for keys: rows bring them along.
+only. Views are reflected as views, their keys as nothing. Nothing here draws numbers for keys: rows come with them.
 """
 
 from __future__ import annotations

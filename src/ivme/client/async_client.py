@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Never, Self, TypeVar
 
 import pyarrow as pa
 
@@ -59,9 +59,9 @@ class AsyncDatabase:
                 raise
             self._idle.append(connection)
 
-    async def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
+    async def sql(self, text: str, /, *unnamed: Never, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last."""
-        return await self.run(lambda remote: remote.sql(text, engine=engine, **parameters))
+        return await self.run(lambda remote: remote.sql(text, *unnamed, engine=engine, **parameters))
 
     # Reading
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar
 
 import pyarrow as pa
 
@@ -66,9 +66,9 @@ class AsyncView:
         """The rows as a polars DataFrame."""
         return await self._ask(lambda view: view.to_polars(**parameters))
 
-    async def __call__(self, **parameters: Any) -> list[Row]:
+    async def __call__(self, *unnamed: Never, **parameters: Any) -> list[Row]:
         """The rows of an access request; a row of multiplicity m is there m times."""
-        return await self._ask(lambda view: list(view(**parameters)))
+        return await self._ask(lambda view: list(view(*unnamed, **parameters)))
 
     async def items(self, **parameters: Any) -> list[tuple[Row, int]]:
         """The distinct rows, with their multiplicities; all from one state of the database."""

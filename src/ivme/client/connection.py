@@ -14,7 +14,7 @@ from html import escape
 from http.client import HTTPException
 from pathlib import Path
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
@@ -28,7 +28,7 @@ from ivme.definitions.altering import NOW
 from ivme.definitions.clock import read_moment
 from ivme.definitions.single_changes import SingleChanges
 from ivme.engine.runtime.positions import read_progress
-from ivme.errors import PlanError, SchemaError, UnknownNameError
+from ivme.errors import PlanError, SchemaError, UnknownNameError, UnnamedValueError
 from ivme.query.table import References
 from ivme.query.types import Type, parse_type
 from ivme.schemas import columns_of
@@ -49,8 +49,10 @@ class RemoteDatabase(RemoteConnection, SingleChanges):
 
     # Statements
 
-    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result:
+    def sql(self, text: str, /, *unnamed: Never, engine: str = "ivme", **parameters: Any) -> Result:
         """Runs SQL statements on the server; the result of the last. BEGIN needs its COMMIT in the same text."""
+        if unnamed:
+            raise UnnamedValueError.of_sql()
         if engine != "ivme":
             raise PlanError(f"a server answers by itself: engine={engine!r} is for a database in this program")
         body = {"sql": text, "parameters": {name: tagged(value) for name, value in parameters.items()}}

@@ -57,8 +57,14 @@ class RemoteConnection:
                 except (OSError, HTTPException) as error:
                     self._close()
                     if not again:
-                        raise RemoteError(f"{self.url} cannot be reached: {error!r}") from error
+                        raise self._unreachable(error) from error
         raise AssertionError("unreachable")
+
+    def _unreachable(self, error: Exception) -> RemoteError:
+        """The error of a server that does not answer."""
+        if isinstance(error, ConnectionRefusedError):
+            return RemoteError(f"{self.url} cannot be reached: no server listens there; start one with `ivme serve`")
+        return RemoteError(f"{self.url} cannot be reached: {error!r}")
 
     def _whole(self, response: HTTPResponse) -> bytes:
         data = response.read()
@@ -90,7 +96,7 @@ class RemoteConnection:
         except BaseException as error:
             connection.close()
             if isinstance(error, OSError | HTTPException):
-                raise RemoteError(f"{self.url} cannot be reached: {error!r}") from error
+                raise self._unreachable(error) from error
             raise
         return connection, response
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from html import escape
 from http.client import HTTPConnection, HTTPResponse
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Never, Self, overload
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -20,7 +20,7 @@ from ivme.client.client_values import query_text, read_table
 from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.value_check import checked
 from ivme.engine.read.reasons import Finding, Reasons
-from ivme.errors import DataError, PlanError, VerificationError, shown
+from ivme.errors import DataError, PlanError, UnnamedValueError, VerificationError, shown
 from ivme.extras import pandas_frame, polars_frame
 from ivme.query.types import Type, parse_type
 from ivme.serve.asking import ARROW
@@ -87,8 +87,10 @@ class RemoteView:
     def __iter__(self) -> Iterator[Row]:
         return self()
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times."""
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         return iter(listed(self.to_arrow(**parameters)))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:
@@ -196,7 +198,7 @@ class RemoteView:
         multiplicity. It ends when the view is dropped or the server stops.
         """
         if not wait:
-            raise PlanError("the changes of a view behind a server are waited for; read them in a thread of their own")
+            raise PlanError("the changes of a remote view are waited for; read them in a separate thread")
         connection, response = self._connection.open_stream(self._path("/changes", _rows=False))
         return RemoteChanges(
             connection, response, [type_ for of in ("parameters", "columns") for _, type_ in self._types(of)]

@@ -18,7 +18,7 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import VerificationError
 
 Node = tuple[int, int]
-"""A code, and 1 for NULL as the end of an edge: NULL joins with nothing, so that it is no node like others."""
+"""A code, and 1 for NULL as the end of an edge: NULL joins with nothing, so it is not a node like others."""
 
 
 def check_rows(reader: Reader, state: ViewState, graph: str) -> None:

@@ -1,6 +1,6 @@
 """Small systems of source 004, section 6, as examples of writing one's own.
 
-Neither query can be asked in relational calculus; both are maintained by programs that are nothing more.
+Neither query can be written in relational calculus; both are maintained by programs that are nothing more.
 """
 
 from __future__ import annotations

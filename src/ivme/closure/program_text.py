@@ -55,7 +55,7 @@ class Statement:
 
 
 def read_program(text: str) -> tuple[Statement, ...]:
-    """The statements of a program; ParseError names the one that is none.
+    """The statements of a program; ParseError names the one that is not a statement.
 
     >>> [s.kind for s in read_program("DELETE FROM t WHERE a = :a; INSERT INTO t SELECT :a")]
     ['delete', 'insert']

@@ -115,7 +115,7 @@ class PureClosure:
         self.commit()
 
     def follow(self, on: bool, /) -> None:
-        """The rows before a transaction are kept in any case."""
+        """The rows before a transaction are saved in any case."""
 
     def changed(self) -> tuple[Codes, Codes, Codes]:
         found = []

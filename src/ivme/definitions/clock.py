@@ -1,6 +1,6 @@
 """The clock of a database: a table of one row, which only moves on (query/rewrite/clock.py).
 
-It is no clock of the machine: callers say what time it is, so that the same calls have the same rows in the same order,
+It is not the clock of the machine: callers set it, so that the same calls have the same rows in the same order,
 also after a crash and in tests.
 """
 

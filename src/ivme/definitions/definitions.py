@@ -176,7 +176,7 @@ class Definitions:
 
     @cached_property
     def one_reads(self) -> OneReads:
-        """Answers SELECTs that are asked once."""
+        """Answers SELECTs that run once."""
         from ivme.definitions.reading_once import OneReads
 
         return OneReads(self)

@@ -2,7 +2,7 @@
 
 Bounds hold for the worst tables that there may be; those that are there may be much kinder to one plan than to another.
 Before a view gets another plan, both are tried over a copy of its tables: single rows of each table change, and the
-latest requests are asked again. Operations are the kernel's.
+latest requests are run again. Operations are the kernel's.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def _plan_of(definitions: Definitions, name: str) -> str | None:
 
 
 def _asked(copy: Definitions, view: View, original: BaseView | None) -> tuple[int, float]:
-    """How many of the latest requests were asked again, and how many operations each took."""
+    """How many of the latest requests were run again, and how many operations each took."""
     known = original.state.observed.asked if isinstance(original, View) and view.parameters else ()
     requests = list(known)
     before = copy.runtime.backend.operations

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.nested_values import python_values
 from ivme.extras import pandas_frame, polars_frame
-from ivme.shown_table import SHOWN_ROWS, html_table, rows_shown
+from ivme.shown_table import SHOWN_ROWS, html_table, is_numeric, rows_shown, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -55,8 +55,17 @@ class ReadableTable(ABC):
         """A table is never false, also an empty one."""
         return True
 
+    def __str__(self) -> str:
+        """The first rows."""
+        rows, summary = self._first_rows()
+        right = [is_numeric([row[place] for row in rows]) for place in range(len(self.columns))]
+        return text_table(self.columns, rows, right, summary)
+
     def _repr_html_(self) -> str:
+        rows = html_table(self.columns, *self._first_rows())
+        return f"<p>table <b>{escape(self.name)}</b></p>{rows}"
+
+    def _first_rows(self) -> tuple[list[Row], str]:
         data = self.to_arrow()
         first = zip(*map(python_values, data.slice(0, SHOWN_ROWS).columns), strict=True)
-        rows = html_table(self.columns, list(first), rows_shown(data.num_rows))
-        return f"<p>table <b>{escape(self.name)}</b></p>{rows}"
+        return list(first), rows_shown(data.num_rows)

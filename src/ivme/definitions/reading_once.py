@@ -1,6 +1,6 @@
-"""SELECTs that are asked once: a view is made for each, read, and forgotten.
+"""SELECTs that run once: a view is made for each, read, and forgotten.
 
-The plans of the last texts are kept: who asks the same again, over the same tables, waits for no planning.
+The plans of the last texts are cached: the same text over the same tables is not planned again.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Answer = TypeVar("Answer")
 Planned = tuple["CompiledView", tuple[Table, ...], dict[str, Function]]
 
 _MOST_PLANS = 128
-"""How many plans are kept; those that were used last."""
+"""How many plans are cached; those that were used last."""
 
 _GROWTH_BITS = 4
-"""Tables that have grown by so many powers of two are planned for anew."""
+"""Tables that have grown by so many powers of two are planned again."""
 
 
 class OneReads:
@@ -61,7 +61,7 @@ class OneReads:
                 self._plans.pop(key, None)
 
     def _key(self, name: str, query: str | ReadSelect) -> Hashable:
-        """What a plan depends on: the text, what is declared, and the magnitudes of tables; None if it is not kept."""
+        """What a plan depends on: the text, declarations, and the magnitudes of tables; None if it is not cached."""
         if not isinstance(query, str):
             return None
         definitions, size = self._definitions, self._definitions.runtime.backend.size

@@ -174,10 +174,10 @@ class Replanning:
             state.observed = Observed()
         return found and spent >= 2 * state.observed.tried
 
-    # Planning anew
+    # Planning again
 
     def follow(self, name: str) -> Replanned | None:
-        """Before a view is followed: one that is evaluated when it is asked is replanned, since it has no changes.
+        """Before a view is followed: one that is evaluated when it is requested is replanned, since it has no changes.
 
         Where its options pin it, it is maintained by view trees as long as it is followed.
         """

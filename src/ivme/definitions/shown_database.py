@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 if TYPE_CHECKING:
     from ivme.definitions.definitions import Definitions
@@ -25,7 +25,7 @@ class ShownDatabase:
     def views(self) -> tuple[str, ...]: ...
 
     @abstractmethod
-    def sql(self, text: str, /, *, engine: str = "ivme", **parameters: Any) -> Result: ...
+    def sql(self, text: str, /, *unnamed: Never, engine: str = "ivme", **parameters: Any) -> Result: ...
 
     def __repr__(self) -> str:
         if self.definitions.is_closed:

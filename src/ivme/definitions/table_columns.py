@@ -1,8 +1,8 @@
 """Columns that come to a table, go from it, and get other names.
 
-A view keeps the meaning that it had when it was made, also when a directory is opened again and its text is read
-anew. So a change is refused that would give the text of a view another meaning: a column goes that it reads, or one
-comes where it says SELECT *, names all columns by their places, as rules do, or no name would be unambiguous any more.
+A view keeps the meaning that it had when it was made, also when a directory is reopened and its text is read
+again. So a change is refused that would give the text of a view another meaning: a column is dropped that it reads, or
+added where it says SELECT *, names all columns by their places, as rules do, or no name would be unambiguous any more.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def add_column(definitions: Definitions, table: str, name: str, type_: str | Type, default: Default | None) -> None:
-    """Adds a column behind the others; see `Database.add_column`."""
+    """Adds a column after the others; see `Database.add_column`."""
     check_name(name, f"a column of table {table}")
     kind = parse_type(type_)
     with definitions.runtime.lock:

@@ -1,4 +1,4 @@
-"""The demonstration: a network of flights, kept fresh by a pipeline on local Spark (`ivme demo flights`)."""
+"""The demonstration: a network of flights, kept up to date by a pipeline on local Spark (`ivme demo flights`)."""
 
 from __future__ import annotations
 

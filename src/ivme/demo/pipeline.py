@@ -1,4 +1,4 @@
-"""The pipeline file of the demonstration, and what is asked of its views."""
+"""The pipeline file of the demonstration, and what is requested of its views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in the order of their values: what an ordered map is asked for and what it answers.
+"""Rows in the order of their values: the requests to an ordered map and its answers.
 
 `_kernel.OrderedMap` is the kernel's (kernel/ordered_map.hpp), `PureOrderedMap` (reference/) that of plain Python. Both
 have rows of codes with a number of copies each, one after the other in the order of some columns: a *rank* is the

@@ -1,6 +1,6 @@
 """What a state was made with, and what becomes of its tables when the file declares them otherwise.
 
-A declaration is a text that the journal holds. Columns may be added behind the others, and types may become wider, so
+A declaration is a text that the journal holds. Columns may be added after the others, and types may become wider, so
 that every old value is one of the new type; anything else is refused.
 """
 
@@ -64,12 +64,12 @@ def edit_of(noted: str, table: Table) -> TableEdit:
         old, rest = declared_columns(noted)
         _, new_rest = declared_columns(said)
     except IvmeError:
-        return TableEdit(refused="it is declared otherwise")
+        return TableEdit(refused="it is declared differently")
     if rest != new_rest:
         return TableEdit(refused="its key or promises differ")
     names = [column.name for column in old]
     if names != list(table.column_names[: len(names)]):
-        return TableEdit(refused="columns may only be added behind the others")
+        return TableEdit(refused="columns may only be added after the others")
     pairs = [(before, after) for before, after in zip(old, table.columns, strict=False) if before.type != after.type]
     for before, after in pairs:
         if not _is_wider(before.type, after.type):

@@ -34,7 +34,7 @@ DEBEZIUM, DEBEZIUM_LOG = "debezium", "debezium transactions"
 """Envelopes: events of rows, and the ends of transactions."""
 
 REASON, ORIGIN, RAW = "ivme_reason", "ivme_source", "ivme_raw"
-"""The columns of rows that were set aside: why, from which file or stream, and their text where it is no row."""
+"""The columns of rows that were set aside: why, from which file or stream, and their text where it is not a row."""
 
 
 FRAME = "frame"

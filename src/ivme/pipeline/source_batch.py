@@ -1,4 +1,4 @@
-"""What a source of changes has read: changes, events by key or a snapshot, and rows that are none."""
+"""What a source of changes has read: changes, events by key or a snapshot, and rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class SourceBatch:
     origins: pa.Array | None = None
     transactions: TransactionIds | None = None
     is_repeatable: bool = True
-    """Whether the source gives the same rows again when it is asked again."""
+    """Whether the source gives the same rows again when it is requested again."""
 
     @property
     def size(self) -> int:
@@ -110,7 +110,7 @@ def letters_of(
 
 
 def unread_letters(raw: Sequence[str | None], reasons: Sequence[str], origins: pa.Array | None) -> pa.Table:
-    """Texts that are no rows of the table, as letters."""
+    """Texts that are not rows of the table, as letters."""
     found = pa.table({RAW: pa.array(raw, pa.string()), REASON: pa.array(reasons, pa.string())})
     return found if origins is None else found.append_column(ORIGIN, origins.cast(pa.string()))
 

@@ -123,7 +123,7 @@ class StateDatabase(Protocol):
     def add_column(self, table: str, column: str, type_: Any, default: object = None) -> None: ...
 
     def advance(self, now: datetime) -> None:
-        """Moves the clock on, which is made if there is none."""
+        """Advances the clock, which is made if there is none."""
 
     def insert(self, table: str, rows: Any) -> None: ...
 

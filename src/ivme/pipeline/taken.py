@@ -1,4 +1,4 @@
-"""Changes that were made of a batch's events, kept until the next batch: what a sink lacks after a crash.
+"""Changes that were made of a batch's events, stored until the next batch: what a sink lacks after a crash.
 
 What events by key change depends on what the table held before them, so that they cannot be made of the source again
 once the database has the batch. They are written, and synced, before the database takes them.

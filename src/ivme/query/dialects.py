@@ -24,7 +24,7 @@ from ivme.query.sql_text import DIALECT
 from ivme.query.sql_types import type_node
 
 _UNTESTED = ("", "dax", "prql", "solr", "tableau")
-"""What sqlglot reads and is no SQL, or no system's."""
+"""What sqlglot reads although it is not SQL, or not a system's."""
 
 _CUT_OFF = ("clickhouse", "databricks", "fabric", "hive", "spark", "spark2", "sqlite", "tsql")
 """Systems whose casts of fractions to integers cut off, as Spark's do."""

@@ -45,7 +45,7 @@ Value = int | float | Decimal | str | bool | datetime.date | datetime.datetime |
 """A value of any column type; None is SQL's NULL."""
 
 ORDER_AGGREGATES = tuple(name for name, each in AGGREGATES.items() if each.is_ordered)
-"""Aggregates that are no rings: their column counts as free when widths are computed."""
+"""Aggregates that are not rings: their column counts as free when widths are computed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _SUMMED_DIGITS = 18
 class Side:
     """A side of a pairing. `columns` are what it shows; of those in `summed` only sums and counts are taken.
 
-    `of_keys` says of each shown column which key it is, None if it is no key or of another type than it.
+    `of_keys` says of each shown column which key it is, None if it is not a key or has another type.
     """
 
     relation: str

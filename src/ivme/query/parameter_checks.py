@@ -32,7 +32,7 @@ def refuse_misfits(source: SqlText, view: TypedQuery, rows: TypedQuery) -> None:
         message = f"{found} over all members of the list :{name} is not known from those of each member"
         raise source.unsupported(message, source.parameter(name), _AVERAGE)
     if name and _hides_keys(rows.query):
-        message = f"the groups of all members of the list :{name} cannot be told from each other"
+        message = f"the groups of all members of the list :{name} cannot be told apart"
         raise source.unsupported(message, source.parameter(name), "select all keys of GROUP BY")
 
 

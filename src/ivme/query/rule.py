@@ -243,7 +243,7 @@ def _find(name: str, tables: Iterable[Table]) -> Table | None:
 
 
 def _in_kind(value: Value, kind: str) -> Value:
-    """The constant as a value of that kind of column; ValueError if it is none."""
+    """The constant as a value of that kind of column; ValueError if it is not one."""
     match value, kind:
         case (bool(), "bool") | (str(), "string"):
             return value

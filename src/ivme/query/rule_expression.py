@@ -21,7 +21,7 @@ _SELECT = "SELECT "
 _SYMBOLS = {"≤": "<=", "≥": ">=", "≠": "<>", "¬": "NOT ", "!": "NOT "}
 _INSTEAD = "write a condition over variables, as in X < Y + 1"
 _VALUES = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.DPipe, exp.Literal)
-"""What has a value that is no truth value, whatever its operands are."""
+"""What has a value that is not a truth value, whatever its operands are."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Token:
 
     @property
     def word(self) -> str:
-        """The keyword or symbol that this may be, in lower case; what is quoted is none."""
+        """The keyword or symbol that this may be, in lower case; what is quoted is not one."""
         return "" if self.kind in ("quoted", "string") else self.text.lower()
 
     @property

@@ -83,7 +83,7 @@ class Calls:
         return None if name is None else name + len("POSITION") - 1
 
     def _text(self, node: exp.Expr, place: int) -> str | None:
-        """The text at a place of the arguments that a function is written with; None if it is none."""
+        """The text at a place of the arguments that a function is written with; None if it is not one."""
         found = self._tokens(node)[place : place + 1]
         token = found[0][0] if found and len(found[0]) == 1 else None
         return token.text if token is not None and token.token_type == TokenType.STRING else None

@@ -105,7 +105,7 @@ class Scalars:
         return replace(made, arguments=tuple(arguments))
 
     def _folded(self, made: Expression, node: exp.Expr) -> Expression:
-        """A date or timestamp that is computed from constants, as a constant; one that is none is refused here."""
+        """A date or timestamp that is computed from constants, as a constant; an invalid one is refused here."""
         if not isinstance(made, Call) or made.definition.gives not in ("date", "timestamp"):
             return made
         if not all(isinstance(argument, Literal) and argument.value is not None for argument in made.arguments):

@@ -103,7 +103,7 @@ def _key(body: Body, scalars: Scalars, node: exp.Expr) -> Key:
 
 
 def _any_occurrence(body: Body, node: exp.Expr, constant: Expression) -> int:
-    """The table that computes a constant: any that is no closure."""
+    """The table that computes a constant: any that is not a closure."""
     source = body.scope.source
     if type_of(constant, NO_COLUMNS) is None:
         raise source.unsupported("NULL alone has no type", node, "write CAST(NULL AS type)")

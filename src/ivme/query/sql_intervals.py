@@ -1,4 +1,4 @@
-"""INTERVALs: lengths of time, which are added to dates and timestamps and are no values of their own."""
+"""INTERVALs: lengths of time, which are added to dates and timestamps and are not values themselves."""
 
 from __future__ import annotations
 

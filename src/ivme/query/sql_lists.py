@@ -20,7 +20,7 @@ _BETWEEN = (exp.And, exp.Paren, exp.Where, exp.Subquery, exp.From, exp.CTE, exp.
 
 
 def check_list(source: SqlText, root: exp.Expr, name: str, equality: exp.Expr) -> bool:
-    """Whether aggregates run across the members of a list; refuses a list in a place where its rows are no union."""
+    """Whether aggregates run across the members of a list; refuses a list in a place where its rows are not a union."""
     uses = [each for each in root.find_all(exp.Placeholder) if each.name == name]
     if len(uses) > 1:
         message = f"the list :{name} is used {len(uses)} times"

@@ -1,6 +1,6 @@
 """What a text says about its parameters beside their names: `:city DEFAULT 'Zurich'`, and lists `x IN (:cities)`.
 
-A default is blanked out of the text before that is parsed, as it is no SQL for sqlglot, so that all places stay where
+A default is blanked out of the text before that is parsed, as sqlglot does not know it, so that all places stay where
 they are; a list becomes an equality, which holds for one member at a time.
 """
 

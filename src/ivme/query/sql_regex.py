@@ -24,7 +24,7 @@ _REFERENCE = re.compile(r"\$(\d+)|\\(.)|([$\\])", re.DOTALL)
 
 @lru_cache(maxsize=256)
 def regular_expression(pattern: str) -> re.Pattern[str]:
-    """The compiled expression of a pattern; ValueError if it is none, or one whose meaning may differ from Java's.
+    """The compiled expression of a pattern; ValueError if it is not one, or its meaning may differ from Java's.
 
     >>> regular_expression("^a.c$").search("abc\\n") is not None, regular_expression("a.c").search("a\\rc")
     (True, None)

@@ -49,7 +49,7 @@ _NAMES: dict[type[exp.Expr], tuple[str, ...]] = {
 
 
 def refuse_odd_names(source: SqlText, statements: list[exp.Expr]) -> None:
-    """Refuses what stands for a name and is none. Stars and table functions are looked at where they are read."""
+    """Refuses what is not a name in place of one. Stars and table functions are checked where they are read."""
     for node in (node for statement in statements for node in statement.walk()):
         for argument in _NAMES.get(type(node), ()):
             value = node.args.get(argument)

@@ -24,7 +24,8 @@ _SPELLED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.CurrentUser: ("CURRENT_USER",),
 }
 _INSTEAD = {
-    "moment": "compare NOW() with a column in WHERE, as in ts > NOW() - INTERVAL '7' DAY; db.advance() sets its time",
+    "moment": "in WHERE of a view, compare NOW() with a column: ts > NOW() - INTERVAL '7' DAY (db.advance() sets its "
+    "time); in a statement, pass the time as a parameter: ts > :since",
     "clock": "write NOW(), compared with a column in WHERE; db.advance() moves that clock",
     "row": "store the value in a column when you insert the row",
     "session": "write the value as a constant",

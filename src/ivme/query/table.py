@@ -80,7 +80,7 @@ class Table:
 
     `unique` are further keys, whose columns may be NULL in many rows, unless they are in `not_null`. `keys` are those
     of a view, where NULL counts as a value. `references` are foreign keys, and `defaults` what columns have in rows
-    that do not give them; a column that is not listed there has NULL. `inferred` marks a table that nobody
+    that do not give them; a column that is not listed there has NULL. `inferred` marks a table that was not
     declared: its columns are those that the query mentions. `rows` and `distinct` (distinct values by column) are
     statistics; they only break ties between plans. `closure_of` says of a closure, seen as a relation, what it is the
     closure of.

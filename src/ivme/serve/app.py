@@ -5,7 +5,7 @@ Rows and changes of views go by the gate's own ways; everything else is here.
 
 from __future__ import annotations
 
-import ivme.serve.packages
+import ivme.serve.packages  # noqa: F401  it says which packages are missing
 
 # isort: split
 import asyncio
@@ -13,13 +13,13 @@ import json
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-import ivme
 from ivme.database import Database
 from ivme.errors import IvmeError
 from ivme.plan.strategy.options import read_options
@@ -31,12 +31,13 @@ from ivme.serve.answering import described_body, grant_of, json_answer, read_bod
 from ivme.serve.asking import JSON
 from ivme.serve.cancelling import run_cancellable
 from ivme.serve.description import describe_broken, describe_view, refusals, stats, view_paths
+from ivme.serve.every_app import new_app
 from ivme.serve.following import Following
 from ivme.serve.front import add_page, add_watching
 from ivme.serve.gate import Gate
-from ivme.serve.grants import Grant, RefusedError
+from ivme.serve.grants import Grant
 from ivme.serve.hub import Hub
-from ivme.serve.metrics import KIND, Metrics
+from ivme.serve.metrics import Metrics
 from ivme.serve.problem import Problem, problem_of
 from ivme.serve.settings import Settings
 from ivme.serve.statements import add_statements
@@ -47,7 +48,7 @@ from ivme.serve.view_reading import add_view_reading
 from ivme.serve.writing import Writing
 
 _THREADS = 32
-"""Most of them wait for the disk or for the database's lock; those who commit at the same time share a sync."""
+"""Most of them wait for the disk or for the database's lock; threads that commit at the same time share a sync."""
 
 _EXPLAINERS = 1
 """A query that takes long to plan holds up the next one, and nothing else."""
@@ -112,15 +113,7 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     chosen = settings or Settings()
     activity = Activity()
     hub, metrics, writing = Hub(chosen), Metrics(activity), Writing(database)
-    inner = FastAPI(
-        title="ivme",
-        version=ivme.__version__,
-        lifespan=_lifespan(database, hub, activity),
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
+    inner = new_app(_lifespan(database, hub, activity), partial(metrics.text, database, hub), _unknown)
     _add_reading(inner, database, hub, metrics)
     _add_writing(inner, database, writing, chosen.owner)
     add_statements(inner, database, chosen)
@@ -128,9 +121,6 @@ def create_app(database: Database, settings: Settings | None = None) -> Gate:
     add_view_reading(inner, database, chosen)
     add_upkeep(inner, database, chosen)
     add_page(inner)
-    inner.add_exception_handler(Problem, _refused)
-    inner.add_exception_handler(RefusedError, _refused)
-    inner.add_exception_handler(HTTPException, _unknown)
     return Gate(inner, Access(database, chosen), Following(database, hub, chosen), metrics, chosen)
 
 
@@ -168,12 +158,6 @@ async def _measure(database: Database, activity: Activity) -> None:
         await asyncio.sleep(_BETWEEN_MEASURES)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem | RefusedError)
-    problem = error if isinstance(error, Problem) else problem_of(error)
-    return Response(problem.body(), problem.status, media_type=JSON)
-
-
 async def _unknown(request: Request, error: Exception) -> Response:
     """No endpoint has this path, or this method; said as all refusals are."""
     assert isinstance(error, HTTPException)
@@ -184,15 +168,6 @@ async def _unknown(request: Request, error: Exception) -> Response:
 def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -> None:
     answers: Any = refusals()
 
-    @app.get("/healthz", summary="Whether the server answers")
-    async def healthz() -> Response:
-        return json_answer({"status": "ok"})
-
-    @app.get("/metrics", summary="Figures for Prometheus", responses=answers)
-    async def figures(request: Request) -> Response:
-        grant_of(request).require("read", "*")
-        return Response(await asyncio.to_thread(metrics.text, database, hub), media_type=KIND)
-
     @app.get("/stats", summary="Tables, views and sizes", openapi_extra={"parameters": [_MAPS]}, responses=answers)
     async def all_stats(request: Request) -> Response:
         maps = read_text(request.query_params.get("_maps", "true"), Type("bool"), "parameter _maps")
@@ -200,11 +175,6 @@ def _add_reading(app: FastAPI, database: Database, hub: Hub, metrics: Metrics) -
         followed = {name: each for name, each in hub.followed.items() if grant.sees(name)}
         found = await asyncio.to_thread(stats, database, hub.subscribers, grant, metrics.activity.tables, maps=maps)
         return json_answer({**found, "followed": followed})
-
-    @app.get("/token", summary="What the token of this request allows", responses=answers)
-    async def token(request: Request) -> Response:
-        grant = grant_of(request)
-        return json_answer({"name": grant.name, "scopes": sorted(grant.scopes)})
 
     @app.get("/openapi.json", include_in_schema=False)
     async def document(request: Request) -> Response:

@@ -64,7 +64,7 @@ def pairs_of(query_string: bytes) -> list[tuple[str, str]]:
 
 PAGING = ("_limit", "_cursor", "_order_by", "_after", "_offset")
 FOLLOWING = ("_rows", "_after", "_limit")
-"""Names of queries that are no parameters of views: for rows, and for changes."""
+"""Names of queries that are not parameters of views: for rows, and for changes."""
 
 
 def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] = PAGING) -> Asked:
@@ -95,7 +95,7 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
     if known == PAGING and behind and order_by is None:
         raise Problem(422, f"parameter {behind[0]} is for pages in an order; give _order_by, or take _cursor")
     if order_by is not None and "_cursor" in special:
-        raise Problem(422, "pages in an order go on behind a row: give _after in place of _cursor")
+        raise Problem(422, "pages in an order continue after a row: give _after in place of _cursor")
     limit, cursor = _number(special, "_limit", 1), special.get("_cursor")
     return Asked(parameters, limit, cursor, rows, special.get("_after"), order_by, _number(special, "_offset", 0) or 0)
 

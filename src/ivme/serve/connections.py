@@ -1,6 +1,6 @@
 """Who may hold a connection, and for how long, before a request is there to be judged.
 
-uvicorn waits for ever for the rest of a header or a body, and keeps whatever was sent of it. Here each connection has a
+uvicorn waits forever for the rest of a header or a body, and keeps whatever was sent of it. Here each connection has a
 deadline: for its header, from the first byte, however slowly the rest comes; for its body; and for the next request.
 When all places of an address or of the server are taken, the connection that has waited longest gives its place to the
 new one; only if none waits, the new one is refused. A request that was not admitted (`Gate`) earns no longer wait than

@@ -1,4 +1,4 @@
-"""The changes of a view for its followers: summed up in frames, and stored for a while for those who reconnect.
+"""The changes of a view for its followers: summed up in frames, and stored for a while for clients that reconnect.
 
 The database's writer only appends to a queue. Everything else happens on the event loop: each frame takes what the
 queue holds, sums it up, and hands the same frame to every subscriber. A frame has whole batches only. One whose frames

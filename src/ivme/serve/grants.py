@@ -2,7 +2,7 @@
 
 `read:NAME` is for the rows and changes of a view or table, `write:NAME` for changes of a table's rows, `define` for
 making, changing and dropping tables and views, and for the clock; `*` in the place of a name stands for all. A token
-that may read a view needs no scope for the tables that the view reads. Names are no secret; rows are.
+that may read a view needs no scope for the tables that the view reads. Names are not secret; rows are.
 """
 
 from __future__ import annotations

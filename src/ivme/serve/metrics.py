@@ -43,11 +43,11 @@ class Metrics:
                 break
 
     def text(self, database: Database, hub: Hub) -> str:
-        return "\n".join([*self.of_server(hub), *_of_database(database)]) + "\n"
+        return self.server_text(hub) + "\n".join(_of_database(database)) + "\n"
 
-    def of_server(self, hub: Hub) -> list[str]:
+    def server_text(self, hub: Hub) -> str:
         """What is not about the database."""
-        return [*self._of_requests(), *self._of_connections(), *_of_hub(hub)]
+        return "\n".join([*self._of_requests(), *self._of_connections(), *_of_hub(hub)]) + "\n"
 
     def _of_connections(self) -> Iterator[str]:
         yield from _head("ivme_connections", "gauge", "Connections that are open.")

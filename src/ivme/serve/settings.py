@@ -31,7 +31,7 @@ class Settings:
     frame: float = 0.05
     """Changes reach subscribers this often, in seconds, those in between summed up."""
     backlog: int = 200_000
-    """How many changed rows may wait for a subscriber before it is dropped, and are kept for one that comes back; a row
+    """How many changed rows may wait for a subscriber before it is dropped, and are stored for its return; a row
     with long texts counts once more for each KB of them."""
     connections: int = 2000
     """The most connections at once; the one that has waited longest for a request gives way to a new one."""
@@ -40,9 +40,9 @@ class Settings:
     header_seconds: float = 10.0
     """How long a client may take for the header of a request, and a connection be open without one that is admitted."""
     idle_seconds: float = 75.0
-    """How long a connection is kept for the next request."""
+    """How long a connection stays open for the next request."""
     linger: float = 60.0
-    """How long changes are kept after the last subscriber has left, in seconds."""
+    """How long changes are stored after the last subscriber has left, in seconds."""
     statement_characters: int = 200_000
     """The longest text of SQL that a client may send; reading it takes time that grows with it."""
     pg_port: int | None = None
@@ -50,12 +50,12 @@ class Settings:
     tls_certificate: str | None = None
     """The file of a certificate (PEM): with it, TLS is spoken, and nothing else."""
     tls_key: str | None = None
-    """The file of its key, if it is another one."""
+    """The file of its key, if it is a different one."""
     owner: str = ""
     """The answer to clients that try to change the database, if its changes come from somewhere else only."""
 
     def check(self) -> None:
-        """Refuses a port that is none, and to be reachable from other machines without a token."""
+        """Refuses an invalid port, and to be reachable from other machines without a token."""
         for port in (self.port, self.pg_port or 0):
             if not 0 <= port <= 65535:
                 raise ServeError(f"a port is a number from 0 to 65535; {port} is not")
@@ -64,7 +64,7 @@ class Settings:
         if self.read_token is not None and self.token in (None, self.read_token):
             raise ServeError("a token for reading needs another one, for changes, in IVME_TOKEN")
         if self.tokens and self.token is None:
-            raise ServeError("tokens with scopes need one that may do everything, in IVME_TOKEN")
+            raise ServeError("scoped tokens need one that may do everything: set IVME_TOKEN to at least 16 characters")
         if self.token is not None:
             check_grants(self.grants)
         if self.token is None and not is_loopback(self.host):

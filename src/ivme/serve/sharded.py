@@ -7,7 +7,7 @@ served: the pipeline whose shards they are is the only one to change them.
 
 from __future__ import annotations
 
-import ivme.serve.packages
+import ivme.serve.packages  # noqa: F401  it says which packages are missing
 
 # isort: split
 import asyncio
@@ -16,26 +16,26 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
-import ivme
 from ivme.errors import DataError
 from ivme.serve.access import Access
 from ivme.serve.activity import Activity
 from ivme.serve.answering import grant_of, json_answer
 from ivme.serve.asking import JSON, find_view
 from ivme.serve.description import describe_view, refusals, view_paths
+from ivme.serve.every_app import new_app
 from ivme.serve.explaining import explanation_body
 from ivme.serve.following import Following
 from ivme.serve.gate import Gate
-from ivme.serve.grants import RefusedError
 from ivme.serve.hub import Hub
-from ivme.serve.metrics import KIND, Metrics
-from ivme.serve.problem import Problem, problem_of
+from ivme.serve.metrics import Metrics
+from ivme.serve.problem import Problem
 from ivme.serve.settings import Settings
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class ServedView:
                 self._feed = None
 
     def pump(self) -> None:
-        """Gives those who follow the changes since the last time; under the lock of the database."""
+        """Gives followers the changes since the last time; under the lock of the database."""
         for change in self._feed or ():
             for queue in self._queues:
                 queue.append(change)
@@ -140,20 +140,9 @@ def create_sharded_app(state: ShardedState, settings: Settings) -> Gate:
     """The ASGI application that serves the views of a pipeline over shards."""
     served: Any = ServedShards(state)
     hub, metrics = Hub(settings), Metrics(Activity())
-    inner = FastAPI(
-        title="ivme",
-        version=ivme.__version__,
-        lifespan=_lifespan(served, hub),
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-    )
-    _add_about(inner, served, hub, metrics)
+    inner = new_app(_lifespan(served, hub), partial(metrics.server_text, hub), _unknown(settings.owner))
+    _add_about(inner, served, hub)
     _add_views(inner, served)
-    inner.add_exception_handler(Problem, _refused)
-    inner.add_exception_handler(RefusedError, _refused)
-    inner.add_exception_handler(HTTPException, _unknown(settings.owner))
     return Gate(inner, Access(served, settings), Following(served, hub, settings), metrics, settings)
 
 
@@ -175,12 +164,6 @@ def _lifespan(served: ServedShards, hub: Hub) -> Callable[[FastAPI], Any]:
     return lifespan
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem | RefusedError)
-    problem = error if isinstance(error, Problem) else problem_of(error)
-    return Response(problem.body(), problem.status, media_type=JSON)
-
-
 def _unknown(owner: str) -> Callable[[Request, Exception], Any]:
     """What is said of paths that there are not; of changes, who alone may make them."""
 
@@ -195,24 +178,10 @@ def _unknown(owner: str) -> Callable[[Request, Exception], Any]:
     return answer
 
 
-def _add_about(app: FastAPI, served: ServedShards, hub: Hub, metrics: Metrics) -> None:
+def _add_about(app: FastAPI, served: ServedShards, hub: Hub) -> None:
     answers: Any = refusals()
 
-    @app.get("/healthz", summary="Whether the server answers")
-    async def healthz() -> Response:
-        return json_answer({"status": "ok"})
-
-    @app.get("/metrics", summary="Figures for Prometheus", responses=answers)
-    async def figures(request: Request) -> Response:
-        grant_of(request).require("read", "*")
-        return Response("\n".join(metrics.of_server(hub)) + "\n", media_type=KIND)
-
-    @app.get("/token", summary="What the token of this request allows", responses=answers)
-    async def token(request: Request) -> Response:
-        grant = grant_of(request)
-        return json_answer({"name": grant.name, "scopes": sorted(grant.scopes)})
-
-    @app.get("/stats", summary="The shards, and those who follow views", responses=answers)
+    @app.get("/stats", summary="The shards, and the followers of views", responses=answers)
     async def stats(request: Request) -> Response:
         grant = grant_of(request)
         grant.require("read", "*")

@@ -101,7 +101,7 @@ _ERRORS = (ValueError, KeyError, InvalidOperation, binascii.Error, OverflowError
 
 
 def read_text(text: str, type_: Type, what: str) -> Any:
-    """The value that a text is in a type; `what` is named if it is none.
+    """The value that a text is in a type; `what` is named if it is not one.
 
     >>> read_text("2024-02-29", Type("date"), "parameter day")
     datetime.date(2024, 2, 29)
@@ -117,7 +117,7 @@ def read_text(text: str, type_: Type, what: str) -> Any:
 def json_reader(type_: Type) -> Callable[[Any], Any]:
     """A function from a value of JSON, floats being read as `Decimal`, to one of the type.
 
-    What JSON has as such is left to the database to check; strings are read if the type is none of strings.
+    What JSON has as such is left to the database to check; strings are read if the type is not string.
     """
     kind = type_.kind
     if type_.is_nested:
@@ -174,7 +174,7 @@ def _finite_float(value: Decimal) -> float:
 
 def read_json(body: bytes) -> Any:
     """A body of JSON in UTF-8, its floats as decimals. What JSON leaves open is refused: a key that is there twice, of
-    which one would be lost, a surrogate that is no character, and numbers that take long to read."""
+    which one would be lost, a surrogate that is not a character, and numbers that take long to read."""
     try:
         text = body.decode("utf-8-sig")
         found = json.loads(

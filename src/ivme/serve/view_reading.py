@@ -1,4 +1,4 @@
-"""What views are asked beyond their rows: how many, by position, at random, why, whether they are right.
+"""What can be requested of views beyond their rows: how many, by position, at random, why, whether they are right.
 
 `GET /views/{view}/count` and the like, each a method of `View`, for one state of the database.
 """

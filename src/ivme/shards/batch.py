@@ -107,7 +107,7 @@ class ShardedBatch:
                 raise DataError(f"table {table.name} is static: it is loaded once and then does not change")
 
     def _made(self, transaction: str) -> StepInput:
-        """Puts the rows to their shards."""
+        """Sends the rows to their shards."""
         database, catalog = self._database, self._database._catalog
         shards, cluster = database.checkpoint.shards, database._cluster
         placed = (each for table, rows in self._rows for each in place_rows(catalog, shards, table, rows))

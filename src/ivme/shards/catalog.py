@@ -1,6 +1,6 @@
 """What a sharded database has, as plain values that are written to the checkpoint and sent to shards.
 
-A view is kept as its text and options: every process compiles it to the same program.
+A view is stored as its text and options: every process compiles it to the same program.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ViewText:
 
 @dataclass(frozen=True, slots=True)
 class ViewEntry:
-    """A view and its routing; each new routing is a new generation. `followed` is whether its changes are kept.
+    """A view and its routing; each new routing is a new generation. `followed` is whether its changes are stored.
 
     `beneath` are the views that it reads, and those that they read, in the order in which they were made; `functions`
     are the users' functions that its text may call. With `feeds`, the views that it reads, as tables, reach its engines

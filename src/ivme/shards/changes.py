@@ -51,11 +51,11 @@ class ShardedChanges:
                 yield Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
 
     def skip(self) -> None:
-        """Forgets what has come since the last time, for one who has read it elsewhere."""
+        """Forgets what has come since the last time, for a reader that got it elsewhere."""
         self.seen = self._database.step
 
     def close(self) -> None:
-        """Stops reading; the shards go on keeping the changes for others."""
+        """Stops reading; the shards go on storing the changes for others."""
         self._open = False
 
     def __enter__(self) -> ShardedChanges:

@@ -1,4 +1,4 @@
-"""What a sharded database keeps in its checkpoint. Everything else can be rebuilt from it.
+"""What a sharded database stores in its checkpoint. Everything else can be rebuilt from it.
 
     database.json                    the number of shards at first, and the identity of the database
     records/N                        the record of step N: its files, and how far each stream is; steps count from 1
@@ -33,12 +33,12 @@ _EMPTY_CATALOG: Mapping[str, Any] = {"tables": [], "views": [], "functions": []}
 class Record:
     """The record of a step. With no files and a new epoch it is a claim: a driver has opened the checkpoint.
 
-    `catalog` names the catalog from this step on. In the tables of `clipped`, rows are not taken away more often than
-    they are there. `sources` is how far each stream has been applied. `files` are by shard; that of "driver" has the
+    `catalog` names the catalog from this step on. In the tables of `clipped`, no more copies of a row are deleted
+    than there are. `sources` is how far each stream has been applied. `files` are by shard; that of "driver" has the
     changes that were merged.
 
     `shards` is how many there are from this step on, if that has changed since the beginning; `layout` is the step that
-    changed it, or 0. The files of that step have all rows anew: those for shard T from shard S are under "T.S".
+    changed it, or 0. The files of that step have all rows again: those for shard T from shard S are under "T.S".
     """
 
     number: int
@@ -147,7 +147,7 @@ class Checkpoint:
             numbers = self.numbers()
             if not numbers:
                 return None
-            found = self.record(numbers[-1])  # None if it was forgotten since the listing, behind a later one
+            found = self.record(numbers[-1])  # None if it was removed since the listing, after a later one
         while (later := self.record(found.number + 1)) is not None:
             found = later  # made since the listing
         return found
@@ -202,7 +202,7 @@ class Checkpoint:
     # Streams of changes
 
     def write_consumer(self, name: str, view: str, step: int) -> None:
-        """A stream of a view's changes has those up to a step; later ones are kept for it."""
+        """A stream of a view's changes has those up to a step; later ones are stored for it."""
         self.store.write(f"consumers/{name}", [json.dumps([view, step]).encode()])
 
     def consumers(self) -> Iterator[tuple[str, str, int]]:

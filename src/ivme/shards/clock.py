@@ -1,6 +1,6 @@
 """The clock of a sharded database: a table of one row, which all shards have that maintain views with NOW().
 
-What it is, `ivme.definitions.clock` says. Moving it on is a step like any other.
+See `ivme.definitions.clock`. Advancing it is a step like any other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ShardClock(TableCatalog):
     def _take(self, make: Callable[[str], StepInput]) -> None: ...
 
     def advance(self, now: datetime) -> None:
-        """Moves the clock on, as `Database.advance` does: rows leave and enter views in one step."""
+        """Advances the clock, as `Database.advance` does: rows leave and enter views in one step."""
         moment = read_moment(now)
         with self._lock:
             self._make_clock()

@@ -13,7 +13,7 @@ from ivme.shards.parts import PackedPart
 
 
 class Cluster(Protocol):
-    """Shards that can be asked."""
+    """Shards that answer questions."""
 
     checkpoint: Checkpoint
 
@@ -21,21 +21,21 @@ class Cluster(Protocol):
         """Begins to serve the shards, for the driver of this epoch."""
 
     def put(self, transaction: str, key: tuple[str, str], parts: Mapping[int, Sequence[PackedPart]]) -> None:
-        """Hands parts to their shards; LostError if that cannot be done."""
+        """Sends parts to their shards; LostError if that cannot be done."""
 
     def ask(self, questions: Sequence[Question], *, patient: bool = True) -> list[Message]:
         """The answers of shards, in the order of the questions; an error of a shard is its answer.
 
-        A question whose host is lost is asked of the next one, or with patient=False answered by LostError.
+        A question whose host is lost goes to the next one, or, with patient=False, is answered by LostError.
         """
 
     def publish(self, present: dict[str, Any]) -> None:
-        """What readers elsewhere are told of the database from now on: its step, its catalog."""
+        """What readers in other processes see of the database from now on: its step, its catalog."""
 
     def place_frame(
         self, catalog: ShardCatalog, table: Table, frame: Any, weight: int | str, transaction: str, name: str
     ) -> list[tuple[int, tuple[str, str]]]:
-        """Puts the rows of a Spark DataFrame to their shards, from where they are: to which, under which keys."""
+        """Sends the rows of a Spark DataFrame to their shards, from where they are: to which, under which keys."""
 
     def is_frame(self, rows: Any) -> bool:
         """Whether rows are a DataFrame that `place_frame` takes."""

@@ -2,7 +2,7 @@
 
 A step has happened when its record is there. Until then everything can be taken back, and the driver looks at what no
 shard can see alone; afterwards nothing can fail: a shard that does not hear of the commit reads it in the checkpoint.
-Whether a record whose making failed is there, nobody knows before its number is taken: by that record, or by a claim.
+Whether a record exists whose writing failed is not known before its number is taken: by that record, or by a claim.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Coordinator:
                 return claim
 
     def start(self) -> None:
-        """Lets the shards be served; returns when all are."""
+        """Starts serving the shards; returns when all are served."""
         self.cluster.start(self.last.epoch)
         found = [answer.head for answer in self.ask_all({"op": "status"})]
         self.entries = {each["shard"]: each["entries"] for each in found}
@@ -232,7 +232,7 @@ class Coordinator:
         return replace(found, changed=dict(changed))
 
     def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
-        """Changes the number of shards, between two steps: afterwards the checkpoint is to be opened anew.
+        """Changes the number of shards, between two steps: afterwards the checkpoint is to be reopened.
 
         Each shard writes the rows of its tables, which no other shard has, for the shards where they and the views want
         them; these are then built once, to see that they can be. The step happens with its record: a driver that opens
@@ -287,7 +287,7 @@ class Coordinator:
             return
         self._ended(waiting, found)
         if self.last != waiting.record:
-            raise SparkError(f"nothing was changed: step {waiting.record.number} is another one; try again")
+            raise SparkError(f"nothing was changed: another step took the number {waiting.record.number}; try again")
 
     def _is_there(self, waiting: _Undecided, error: StorageError) -> bool:
         """Whether a record is there whose making failed."""

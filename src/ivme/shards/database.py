@@ -221,7 +221,7 @@ class ShardedDatabase(ShardClock):
             self.checkpoint.forget_consumers(name)
 
     def _follow(self, name: str) -> None:
-        """From the next step on, the changes of a view are kept."""
+        """From the next step on, the changes of a view are stored."""
         with self._lock:
             entry = self._catalog.view(name)
             query = sharding(entry, self._catalog.tables).query
@@ -325,7 +325,7 @@ class ShardedDatabase(ShardClock):
         self._kept_from = step
 
     def _rebalance_if_skewed(self) -> None:
-        """Spreads views anew whose rows are spread badly; looked at when they have doubled."""
+        """Redistributes views whose rows are spread badly; checked when they have doubled."""
         for entry in self._catalog.views:
             loads = view_loads(self._coordinator.entries, entry)
             total = sum(loads.values())

@@ -203,7 +203,7 @@ class Engine:
         return pa.schema(fields if sharding.has_partial_rows else [*fields, pa.field(WEIGHT, pa.int64())])
 
     def _change(self, changes: Mapping[str, Delta]) -> pa.Table | None:
-        """The change of the view's own rows in an open transaction, weights last; None if nobody wants it.
+        """The change of the view's own rows in an open transaction, weights last; None if it is not needed.
 
         Rows of a view with parameters have these in front. Of groups that are spread over shards it is the change of
         partial rows.

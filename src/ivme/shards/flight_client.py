@@ -1,4 +1,4 @@
-"""Questions and puts to hosts by Arrow Flight, over connections that are kept."""
+"""Questions and puts to hosts by Arrow Flight, over connections that stay open."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ShardClients:
             raise LostError(f"the host of shard {shard} takes no rows: {error}") from error
 
     def forget(self, address: str) -> None:
-        """Drops the connection to a host that is no more."""
+        """Drops the connection to a host that has ended."""
         with self._lock:
             client = self._clients.pop(address, None)
         if client is not None:

@@ -28,7 +28,7 @@ LEASE = 10.0
 
 CALL_SECONDS = 60.0
 PATIENCE = 180.0
-"""A question that is not answered in the first time is asked again, which does nothing twice; and no more after the
+"""A question that is not answered in time is sent again, which does nothing twice; and no more after the
 second time."""
 
 _LOST_SECONDS = 1.0
@@ -115,7 +115,7 @@ class FlightCluster:
             raise SparkError(f"{error}; {self._starter.failure()}") from error
 
     def _once(self, question: Question) -> Message:
-        """The answer of the host of now; a slow one is asked again, a lost one is not waited for."""
+        """The answer of the current host; a slow one is retried, a lost one is not waited for."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:

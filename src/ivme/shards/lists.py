@@ -1,4 +1,4 @@
-"""Requests with lists to a view over shards: the rows of each member are asked for, and put together here.
+"""Requests with lists to a view over shards: the rows of each member are requested, and put together here.
 
 A view of several blocks is whole in one shard, which gets the lists as they are.
 """

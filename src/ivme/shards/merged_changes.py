@@ -2,7 +2,7 @@
 
 What changed in its part, each shard says by itself. What the groups that changed somewhere are now, all shards are
 asked within the step: that is the value after it. Without the changes it is the value before. A sum that does not fit
-its type is found here, before the step has happened, also one of a view that the step makes. Nothing is kept in the
+its type is found here, before the step has happened, also one of a view that the step makes. Nothing is stored in the
 driver; a shard looks through its rows of the view once for a step that changes any (`whole_rows=True` spares that). Of
 a view that shows the first rows in an order, all shards tell their first ones.
 """

@@ -116,7 +116,7 @@ def _can_be_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
 
 
 def keeps_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
-    """Whether a view that is spread anew must have each row or group in one shard again."""
+    """Whether a view that is redistributed must have each row or group in one shard again."""
     made = sharding(entry, catalog.tables)
     feeds_groups = entry.name in readers(catalog) and bool(made.query.aggregates or made.query.distinct)
     is_chosen = entry.name in readers(catalog) and made.gathered is not None

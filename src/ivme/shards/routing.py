@@ -156,5 +156,5 @@ def asked_places(routing: Routing, inputs: Mapping[str, Hashes]) -> set[tuple[in
 
 
 def split_rows(shards: int, columns: Sequence[pa.ChunkedArray], rows: int) -> Iterator[tuple[int, Numbers]]:
-    """Rows by the hash of some columns: how tables are kept, apart from all views."""
+    """Rows by the hash of some columns: how tables are stored, apart from all views."""
     return _split((hash_rows(columns, rows) % np.uint64(shards)).astype(np.int64), shards)

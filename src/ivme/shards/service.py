@@ -2,7 +2,7 @@
 
 A step that is open lives in a thread of its own, which holds the transactions of the engines. Everything that comes
 over a network comes late or twice: a prepare that is repeated gets the answer of the first, a commit of a step that is
-there already is done, puts of a transaction that nobody prepares are dropped when another one is prepared.
+there already is done, puts of a transaction that is never prepared are dropped when another one is prepared.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ShardService:
     def prepare(self, head: Mapping[str, Any], forward: Forward) -> Message:
         """Applies a round of a step in an open transaction, and writes the step's file after the last one.
 
-        The same answer when it is asked again. `forward` puts what a round changes to other shards.
+        The same answer when it is requested again. `forward` puts what a round changes to other shards.
         """
         with self._control:
             if self._open is not None and self._open.attempt < head["attempt"]:

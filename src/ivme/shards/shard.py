@@ -1,7 +1,7 @@
 """A shard: its engines, brought from step to step, or rebuilt from a snapshot and the steps since.
 
 A step is taken in two halves. `hold` applies it in an open transaction of each engine, and asks whether to keep it;
-only a step whose record is in the checkpoint is kept. So a shard has no step that did not happen, and what it lacks of
+only a step whose record is in the checkpoint is final. So a shard has no step that did not happen, and what it lacks of
 those that did, it reads from the checkpoint: it may die at any moment.
 """
 
@@ -104,7 +104,7 @@ class Shard:
         self.step, self.sources = record.number, record.sources
 
     def _restore(self, step: int) -> None:
-        """Starts anew from the newest snapshot up to a step."""
+        """Starts again from the newest snapshot up to a step."""
         self.rebuilds += 1
         self._forget()
         wanted = self.checkpoint.record(step) or self.checkpoint.last_record()

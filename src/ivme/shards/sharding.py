@@ -5,7 +5,7 @@ those that are routed alike share one. With aggregates the engines keep partial 
 what its aggregates add up from.
 
 A closure's paths go through all shards, the rows of a view that reads another are in its shards and not in those of
-the tables, and a median of all rows cannot be told from parts. Such a view is *gathered*: one engine of one shard has
+the tables, and a median of all rows does not follow from parts. Such a view is *gathered*: one engine of one shard has
 all rows of the tables that it rests on, the views beneath it, and the view itself. Where all blocks of such a view have
 a key in common (`common_key`), each shard has such an engine with the rows of its keys.
 """
@@ -199,7 +199,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
 
 
 def is_gathered(entry: ViewEntry, query: Query) -> bool:
-    """Whether a view is kept whole in one shard."""
+    """Whether a view is stored whole in one shard."""
     if query.has_closures or (entry.beneath and not entry.feeds) or is_shape(query):
         return True
     return bool(whole_aggregates(query)) and not query.free

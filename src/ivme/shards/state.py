@@ -1,6 +1,6 @@
 """The database of a pipeline over shards: rows live in the shards, and what is known of tables and views here.
 
-An embedded database without rows has the same tables and views, for all that is asked of definitions: columns, keys,
+An embedded database without rows has the same tables and views, and answers questions on definitions: columns, keys,
 blocks. A batch of the pipeline is one step, whose record has the batch's number, and whose files have what changed in
 followed views: a sink that lacks a batch after a crash gets it from there, and nothing is computed again.
 """
@@ -97,7 +97,7 @@ class ShardedState:
         return self.shards.now
 
     def advance(self, now: datetime) -> None:
-        """Moves the clock on, which is made if there is none."""
+        """Advances the clock, which is made if there is none."""
         self.shards.advance(now)
         self._known.advance(now)
 
@@ -171,7 +171,7 @@ class ShardedState:
         return Delta(ArrowRows(rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()))
 
     def record_of(self, batch: int) -> Record | None:
-        """The record of the step of a batch, as long as it is kept."""
+        """The record of the step of a batch, while it is stored."""
         step = self._step_of(batch)
         return None if step is None else self.shards.checkpoint.record(step)
 

@@ -149,7 +149,7 @@ class _Phases:
         setattr(owner, name, timed)
 
     def medians(self) -> dict[str, float]:
-        """Those of all steps since this was asked last."""
+        """Those of all steps since the last call."""
         told = {phase: statistics.median(seconds) for phase, seconds in self.found.items()}
         for seconds in self.found.values():
             seconds.clear()

@@ -1,7 +1,7 @@
 """Sums whose parts fit and whose whole may not: how large the parts of a view's sums are in one shard.
 
-As long as no shard has a part that is larger than its share of what the type holds, every sum fits, and nobody has to
-add anything up. A view with a larger part is *large*: what a step changes in it, the driver adds up before it happens.
+As long as no shard has a part that is larger than its share of what the type holds, every sum fits, and nothing has to
+be added up. A view with a larger part is *large*: what a step changes in it, the driver adds up before it happens.
 """
 
 from __future__ import annotations

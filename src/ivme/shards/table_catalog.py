@@ -16,7 +16,7 @@ from ivme.shards.sharding import sharding
 
 
 class TableCatalog(FunctionCatalog):
-    """The part of `ShardedDatabase` that is about tables. An embedded database without rows checks what is asked."""
+    """The part of `ShardedDatabase` that is about tables. An embedded database without rows checks the requests."""
 
     @abstractmethod
     def _check_new(self, name: str) -> None: ...
@@ -53,9 +53,9 @@ class TableCatalog(FunctionCatalog):
             self._change_catalog(self._catalog.with_table(made))
 
     def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
-        """Gives a table a further column, behind the others; the rows that are there have the default in it.
+        """Adds a column to a table, after the others; existing rows have the default in it.
 
-        Each shard fills it in its own rows. Views on the table have to be dropped before, and made again.
+        Each shard fills it in its own rows. Views on the table must be dropped before, and created again.
         """
         with self._lock:
             old = self._catalog.table(table)
@@ -82,7 +82,7 @@ class TableCatalog(FunctionCatalog):
             self._change_catalog(self._catalog.without_table(name))
 
     def _views_on(self, table: str) -> list[str]:
-        """The views that cannot be without a table."""
+        """The views that need a table."""
         catalog = self._catalog
         needed = (view.view for view in catalog.views if table in sharding(view, catalog.tables).needed)
         return list(dict.fromkeys(needed))

@@ -1,4 +1,4 @@
-"""`ShardedView.verify`: a view over shards against the view computed anew from the shards' tables, in this process."""
+"""`ShardedView.verify`: a view over shards against the view recomputed from the shards' tables, in this process."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import pyarrow as pa
 
@@ -11,7 +11,7 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.nested_values import python_values
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.distinct import added_up
-from ivme.errors import DataError, PlanError, UnknownNameError
+from ivme.errors import DataError, PlanError, UnknownNameError, UnnamedValueError
 from ivme.extras import pandas_frame
 from ivme.query.closures import is_closure
 from ivme.query.model import Column, Table
@@ -81,8 +81,10 @@ class ShardedView:
     def __iter__(self) -> Iterator[Row]:
         return self()
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times."""
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         return (row for row, multiplicity in self.items(**parameters) for _ in range(multiplicity))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:

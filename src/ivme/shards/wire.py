@@ -1,4 +1,4 @@
-"""Connections by Arrow Flight: a token on every call, and TLS with a certificate of the database's own if asked for."""
+"""Connections by Arrow Flight: a token on every call, and TLS with a certificate of the database's own if requested."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TLS_NAME = "ivme"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What lets one reach the driver and the hosts of a database: the token, and the certificate if there is one."""
+    """What is needed to reach the driver and the hosts of a database: the token, and a certificate if there is one."""
 
     token: str
     certificate: str = ""

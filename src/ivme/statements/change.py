@@ -70,7 +70,7 @@ def positions(source: SqlText, table: Table, named: Sequence[exp.Identifier]) ->
 
 
 def named_places(source: SqlText, table: Table, named: Sequence[exp.Identifier]) -> list[int]:
-    """The places of the columns that are named behind the table; of all, if none are."""
+    """The places of the columns that are named after the table; of all, if none are."""
     return positions(source, table, named) if named else list(range(len(table.columns)))
 
 
@@ -123,7 +123,7 @@ def _file_rows(source: SqlText, statement: Insert, values: Parameters, table: Ta
     data = read_file(source, statement.rows, values, None)
     if data.num_columns != len(table.columns):
         message = f"the file has {data.num_columns} columns for {len(table.columns)} of table {table.name}"
-        raise source.unsupported(message, source.tokens[-1].start, "name the columns behind the table, or use COPY")
+        raise source.unsupported(message, source.tokens[-1].start, "name the columns after the table, or use COPY")
     return pa.table(
         [_as_number(*each) for each in zip(data.columns, table.columns, strict=True)], names=data.column_names
     )

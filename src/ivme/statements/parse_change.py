@@ -95,7 +95,7 @@ def _conflict(source: SqlText, node: exp.Expr | None, table: exp.Table) -> OnCon
     keys = [each.this if isinstance(each, exp.Ordered) else each for each in node.args.get("conflict_keys") or ()]
     action = node.args.get("action")
     if not isinstance(action, exp.Var) or not all(isinstance(each, exp.Column) for each in keys):
-        raise source.unsupported("this is not supported behind ON CONFLICT", source.tokens[0].start, _CONFLICT)
+        raise source.unsupported("this is not supported after ON CONFLICT", source.tokens[0].start, _CONFLICT)
     named = tuple(each.name for each in keys)
     if action.name.upper() == "DO NOTHING":
         return OnConflict(named, None, None)

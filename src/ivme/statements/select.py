@@ -1,4 +1,4 @@
-"""A SELECT that is asked once: by the rows of a table or view if it is just these, else by a view made for it."""
+"""A SELECT that runs once: by the rows of a table or view if it is just these, else by a view made for it."""
 
 from __future__ import annotations
 

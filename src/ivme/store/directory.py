@@ -161,7 +161,7 @@ def _check_gap(before: Path, expected: int, first: int) -> None:
             f"they were in it, or in {missing}"
         )
     if first < expected:
-        raise DamagedError(f"{before} is damaged: a segment behind it begins with record {first}, before {expected}")
+        raise DamagedError(f"{before} is damaged: a segment after it begins with record {first}, before {expected}")
 
 
 def _read_segment(reader: SegmentReader, contents: Contents, losses: Losses) -> bool:

@@ -92,7 +92,7 @@ class EndFile:
     def note(self, end: End) -> None:
         """Records an end that is behind the one that is stated, without a sync.
 
-        A write that fails is no reason to refuse a commit, which is on the disk: the end stays where it was.
+        A failed write is not a reason to refuse a commit, which is on the disk: the end stays where it was.
         """
         if end.last <= self._end.last:
             return

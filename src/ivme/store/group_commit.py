@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _PATIENCE = 0.05
-"""So many seconds a thread waits for the end of a sync before it looks again: an exception may have kept it from it."""
+"""How many seconds a thread waits for the end of a sync before it looks again: an exception may have hidden it."""
 
 
 class GroupCommit:
@@ -88,7 +88,7 @@ class GroupCommit:
                 self._wake_all()
 
     def _wake_all(self) -> None:
-        """A sync has ended: those who waited for that look again."""
+        """A sync has ended: threads that waited for it look again."""
         ended, self._ended = self._ended, threading.Event()
         ended.set()
 

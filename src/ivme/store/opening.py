@@ -71,7 +71,7 @@ def open_store(path: Path, durability: str, definitions: Definitions, *, accept_
 def _found(contents: Contents, tail: Tail) -> str:
     """How the log ended."""
     ended = f"it was closed after record {tail.last}" if contents.closed else f"its log ends with record {tail.last}"
-    torn = f"; {tail.torn} bytes behind that are not a committed record and were cut off" if tail.torn else ""
+    torn = f"; {tail.torn} bytes after that are not a committed record and were cut off" if tail.torn else ""
     return ended + torn
 
 

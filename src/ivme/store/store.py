@@ -1,7 +1,7 @@
 """The durable side of a database: the journal of its commits, and snapshots from time to time.
 
 A commit is one record of the log, written before it takes effect in memory and waited for after. When the log has
-grown as large as the snapshot (and is no trifle), a snapshot is made in the background: under the lock a new segment
+grown as large as the snapshot (and is not small), a snapshot is made in the background: under the lock a new segment
 of the log begins and the tables' codes and the views' maps are copied; without it they are written. Until the manifest
 is replaced, the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most
 about twice what the tables need, and each byte is written about twice. The views' maps come on top: where they are much

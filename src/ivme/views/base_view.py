@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Never, overload
 from weakref import WeakSet
 
 from ivme.changes import Changes, Subscription
@@ -67,7 +67,7 @@ class BaseView(ABC):
         return self()
 
     @abstractmethod
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ivme.algebra.covariance import Covariance, CovarianceElement
 from ivme.engine.read.recompute import recompute_elements
 from ivme.engine.read.verify import compare_rows
 from ivme.engine.runtime.runtime import Runtime
-from ivme.errors import PlanError
+from ivme.errors import PlanError, UnnamedValueError
 from ivme.query.expression import Call, Expression, conjunction
 from ivme.query.model import Aggregate, HeadColumn, Query
 from ivme.view import View
@@ -77,8 +77,10 @@ class CovarianceView(View):
         """The names of the columns: those of the query's outputs."""
         return self.query.output
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request."""
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         return (row for row, _ in self.items(**parameters))
 
     def __iter__(self) -> Iterator[Row]:

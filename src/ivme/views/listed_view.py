@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ from ivme.engine.read.lists import put_together
 from ivme.engine.read.reasons import Finding, Reasons, merged
 from ivme.engine.runtime.decoding import is_global
 from ivme.engine.runtime.distinct import Weighted, added_up
-from ivme.errors import DataError
+from ivme.errors import DataError, UnnamedValueError
 from ivme.view import View
 from ivme.views.base_view import Row
 from ivme.views.block_reasons import BlockReasons
@@ -25,8 +25,10 @@ from ivme.views.view_reasons import told
 class ListedView(View):
     """The rows of a query with `x IN (:list)`. Inside, it is the view of one member."""
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times."""
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         return (row for row, count in self._counted(parameters) for _ in range(count))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, int]]:

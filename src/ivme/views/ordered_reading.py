@@ -45,7 +45,7 @@ class PageRequest:
     after: Row | None = None
 
     def check(self) -> None:
-        """Refuses a limit or an offset that is no number of rows."""
+        """Refuses a limit or an offset that is not a number of rows."""
         check_number(self.limit, "limit")
         check_number(self.offset, "offset")
 
@@ -100,7 +100,7 @@ def placed_row(view: str, schema: pa.Schema, row: Row) -> Row:
 
 
 def check_number(number: object, name: str) -> None:
-    """Refuses what is no number of rows."""
+    """Refuses what is not a number of rows."""
     if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
         raise DataError(f"{name} is a whole number that is not negative, not {number!r}")
 

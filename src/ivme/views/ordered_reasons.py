@@ -193,7 +193,7 @@ def _rows_of_total(blocks: BlockReasons, group: RangeTotals, columns: Columns, v
 def _absent_total(
     blocks: BlockReasons, state: ViewState, group: RangeTotals, columns: Columns, values: Row
 ) -> tuple[Finding, ...]:
-    """That no row of the group is in the range, or those whose total is another one."""
+    """That no row of the group is in the range, or those whose total differs."""
     rows = _rows_of_total(blocks, group, columns, values)
     at = tuple(zip(state.typed.query.parameters, values, strict=True))
     if not rows:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.reader import Reader
 from ivme.engine.runtime.transaction import Act, delivery
-from ivme.errors import UnknownNameError
+from ivme.errors import UnknownNameError, UnnamedValueError
 from ivme.views.base_view import BaseView, Row
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ class ParticipatingView(BaseView):
     def lock(self) -> StateLock:
         return self._reader.catalog.lock
 
-    def __call__(self, **parameters: Any) -> Iterator[Row]:
+    def __call__(self, *unnamed: Never, **parameters: Any) -> Iterator[Row]:
         """The rows of an access request; a row of multiplicity m comes m times."""
+        if unnamed:
+            raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
         return (row for row, times in self.items(**parameters) for _ in range(times if isinstance(times, int) else 1))
 
     def items(self, **parameters: Any) -> Iterator[tuple[Row, Any]]:

@@ -163,7 +163,7 @@ class WindowRequestView(WindowView):
 
     # Reasons
 
-    def _asked(self, values: Row) -> RowBatch:  # noqa: ARG002  other rows decide the values of those asked for
+    def _asked(self, values: Row) -> RowBatch:  # noqa: ARG002  other rows decide the values of those requested
         return self._reader.all_rows(self.inner)
 
     def is_requested(self, row: Row, values: Row) -> bool:

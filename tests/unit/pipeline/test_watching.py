@@ -6,10 +6,12 @@ import io
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from ivme.cli import app
@@ -19,6 +21,7 @@ from ivme.pipeline.quarantine import Quarantine
 from ivme.pipeline.status import WAITING, status, told_status
 from ivme.spark.pipeline.events import Applied, Refused
 from ivme.spark.pipeline.metrics import RunMetrics, json_lines, served_metrics
+from ivme.spark.pipeline.progress import Progress, line
 
 _FILE = """\
 tables:
@@ -41,6 +44,28 @@ def _counted(folder: Path) -> RunMetrics:
     metrics(Applied(4, "t", 50, 1, 0.25, 0.05, 6))
     metrics(Refused("t", "5.csv", "malformed"))
     return metrics
+
+
+def test_sinks_that_are_rewritten_are_counted_where_nobody_gets_changes(tmp_path: Path) -> None:
+    whole = Applied(5, "t", 3, 0, 0.25, 0.05, 0, rewritten=1)
+    assert "batch 5  t  3 rows in  1 sink rewritten  0.25 s  0 waiting" == line(whole)
+    assert "batch 5  t  3 rows in  2 changes out  1 sink rewritten" in line(replace(whole, changes_out=2))
+    assert "batch 5  t  3 rows in  0 changes out  0.25 s" in line(replace(whole, rewritten=0))
+    shown = io.StringIO()
+    console = Console(file=shown, width=200)
+    progress = Progress(console)
+    progress(whole)
+    assert "1 batch, 3 rows in, sinks rewritten 2 times, 0 rows quarantined" in progress.summary(2)
+    assert "3 rows in, 0 changes out, 0 rows" in progress.summary()
+    progress(Refused("t", "rows-1.parquet", "malformed", rows=2))
+    assert " 2 rows quarantined" in progress.summary()
+    progress(Refused("u", "5.csv", "malformed"))
+    assert " 2 rows and 1 file quarantined" in progress.summary()
+    console.print(progress._table())
+    assert "changes out │ sinks rewritten" in " ".join(shown.getvalue().replace("┃", "│").split())
+    metrics = RunMetrics("p", tmp_path)
+    metrics(whole)
+    assert 'ivme_pipeline_rewrites_total{pipeline="p",table="t"} 1' in metrics.prometheus()
 
 
 def test_figures_add_up_over_batches(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ivme.query.expression import evaluate
 from ivme.query.inference import in_type, type_of
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
+from tests.example_counts import examples
 from tests.random_expressions import ANYTHING, COLUMNS, ROWS, expressions
 
 T = table(
@@ -77,7 +78,7 @@ def test_types_tell_whether_an_expression_may_fail(expression: str, fails: bool)
 WIDE = table("T", COLUMNS)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_what_cannot_fail_never_does(data: st.DataObject, kind: str, rows: list[dict[str, object]]) -> None:
     expression = data.draw(expressions(kind))

@@ -17,6 +17,7 @@ from ivme.errors import UnsupportedError
 from ivme.query.expression import Literal
 from ivme.query.model import table
 from ivme.query.sql import parse_sql
+from tests.example_counts import examples
 from tests.oracle import rows
 
 TABLES = [
@@ -163,7 +164,7 @@ def texts(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(text=texts(), database=databases(), parameters=st.tuples(SMALL, SMALL))
 def test_a_random_query_means_what_duckdb_says(
     connection: duckdb.DuckDBPyConnection,

@@ -23,7 +23,7 @@ _KINDS = {arrow: kind for kind, arrow in _ARROW.items()}
 
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type in which columns of a type are kept.
+    """The Arrow type in which columns of a type are stored.
 
     >>> str(arrow_type(Type("decimal", 12, 2))), str(arrow_type(Type("timestamp")))
     ('decimal128(12, 2)', 'timestamp[us]')
@@ -38,7 +38,7 @@ def arrow_type(type_: Type) -> pa.DataType:
 
 
 def column_type(arrow: pa.DataType) -> Type | None:
-    """The type whose columns are kept in an Arrow type; None for Arrow's null type."""
+    """The type whose columns are stored in an Arrow type; None for Arrow's null type."""
     if pa.types.is_decimal128(arrow):
         return Type("decimal", arrow.precision, arrow.scale)
     if pa.types.is_null(arrow):
@@ -67,7 +67,7 @@ def arrow_schema(table: Table) -> pa.Schema:
 
 
 def declared_type(table: Table, column: Column) -> Type:
-    """A column's type, or `SchemaError` if nobody declared it."""
+    """A column's type, or `SchemaError` if it is undeclared."""
     if column.type is None:
         raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
     return column.type

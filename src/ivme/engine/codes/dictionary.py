@@ -18,7 +18,7 @@ NULL_CODE = -(2**63)
 """The code of NULL in every domain."""
 
 FIRST_CODE = 0x7FF8_0000_0000_0000
-"""The codes of dictionaries begin here: as the bits of a float these are no numbers, and other values are hardly ever
+"""The codes of dictionaries begin here: as the bits of a float these are not numbers, and other values are hardly ever
 that large. A holder of codes need not say which of its numbers they are (decision 0118)."""
 
 _SPAN = 2**32

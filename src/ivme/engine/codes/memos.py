@@ -32,7 +32,7 @@ class Memos:
         self._constants: weakref.WeakSet[Constants] = weakref.WeakSet()
 
     def hold_constants(self, holder: Constants) -> None:
-        """From now on the holder of single codes is told to find them anew, for as long as it is there."""
+        """From now on the holder of single codes is told to find them again, for as long as it is there."""
         self._constants.add(holder)
 
     def memo(self, key: Hashable, make: Callable[[], _Memo]) -> _Memo:

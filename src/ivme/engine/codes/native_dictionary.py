@@ -87,7 +87,7 @@ class NativeDictionary(Dictionary):
 
 
 class NativeDecimals(NativeDictionary):
-    """Decimals that are not their own codes, kept as 16 bytes whose order is that of the numbers."""
+    """Decimals that are not their own codes, stored as 16 bytes whose order is that of the numbers."""
 
     __slots__ = ("_scale",)
 

@@ -1,9 +1,9 @@
-"""Whether a Python value belongs in a column, and the one form in which equal values are kept.
+"""Whether a Python value belongs in a column, and the one form in which equal values are stored.
 
 Nothing is coerced that would change the value: a number enters a column of numbers if the column's type holds
 exactly that number, a date is the timestamp of its midnight and that midnight the date, and nothing else changes
-its kind; in particular, a bool is no int, and floats and decimals do not mix. Timestamps are kept without a time
-zone: one that has a zone is an instant and becomes its UTC time, one that has none is kept as given. -0.0 is 0.0.
+its kind; in particular, a bool is not an int, and floats and decimals do not mix. Timestamps are stored without a time
+zone: one that has a zone is an instant and becomes its UTC time, one that has none is stored as given. -0.0 is 0.0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ivme.query.nested import Struct
 from ivme.query.types import Type
 
 Check = Callable[[Any], Any]
-"""Takes a value that is not None to the form it is kept in. Raises TypeError if it is of a wrong kind and ValueError
+"""Takes a value that is not None to the form it is stored in. Raises TypeError if it is of a wrong kind and ValueError
 if it is of the right kind but the column's type does not hold it."""
 
 INT_LIMIT = 2**63 - 1
@@ -51,7 +51,7 @@ def value_check(type_: Type) -> Check:
 
 
 def checked(value: Any, type_: Type, where: str) -> Any:
-    """The value as it is kept, None as it is; otherwise a `DataError` that starts with `where`."""
+    """The value as it is stored, None as it is; otherwise a `DataError` that starts with `where`."""
     try:
         return None if value is None else value_check(type_)(value)
     except (TypeError, ValueError) as error:
@@ -192,7 +192,7 @@ def _binary(value: Any) -> bytes:
 
 
 def _array_check(type_: Type) -> Check:
-    """An array is given as a list, a tuple or a NumPy array, and kept as a tuple."""
+    """An array is given as a list, a tuple or a NumPy array, and stored as a tuple."""
     assert type_.element is not None
     check = value_check(type_.element)
 

@@ -25,7 +25,7 @@ Arguments = list[Any]
 Kernel = Callable[[Call, Types, Arguments], pa.Array | None]
 
 _LONGEST_PATTERN = 1000
-"""The longest pattern that Arrow is asked for: its engine takes memory that grows with the pattern."""
+"""The longest pattern that Arrow is given: its engine takes memory that grows with the pattern."""
 
 
 def _comparison(name: str) -> Kernel:

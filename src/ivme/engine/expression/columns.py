@@ -106,7 +106,7 @@ class KernelColumns:
         self.program.is_current = True
 
     def forget_constants(self) -> None:
-        """The codes of constants are found anew before the next run."""
+        """The codes of constants are found again before the next run."""
         self.program.is_current = False
 
     def _settle(self, outputs: Any, doubtful: Codes, columns: list[Codes], failure: Failure) -> None:

@@ -40,7 +40,7 @@ class Node:
 @dataclass(frozen=True, slots=True)
 class FlatProgram:
     """What the kernel runs. `constants` are registers with two words each; `literals` are those of text, whose codes
-    are found anew whenever codes have changed their meaning. Of the tables and foreign columns that the graph's nodes
+    are found again whenever codes have changed their meaning. Of the tables and foreign columns that the graph's nodes
     number, only those in `tables` and `foreign` are needed, and instructions number these."""
 
     kinds: str

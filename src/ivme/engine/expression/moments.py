@@ -45,7 +45,7 @@ class Moments:
     def _made(
         self, call: Call, operation: str, *operands: Node | None, mask: Node | None = None, k: int = 0
     ) -> Value | None:
-        """An operation on words; None if one of them is none."""
+        """An operation on words; None if one of them is not a word."""
         if None in operands:
             return None
         type_ = self._compiler.type_of(call)

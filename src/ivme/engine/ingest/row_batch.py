@@ -1,4 +1,4 @@
-"""Rows on their way into the kernel: columns as codes and as Arrow, each made when first asked for.
+"""Rows on their way into the kernel: columns as codes and as Arrow, each made when first needed.
 
 A relation's triggers want columns of its rows: most as they are, by their codes; some as the value of an expression.
 What they want is sorted out once, when triggers change; a batch then computes each column once for all triggers.
@@ -57,7 +57,7 @@ class RowBatch:
         return [codes for codes in self._codes if codes is not None]
 
     def forget_codes(self) -> None:
-        """The values are encoded anew, as codes of some may have been taken back. Rows that are codes only are held."""
+        """Encodes the values again, as codes of some may have been taken back. Rows that are codes only are held."""
         if self._data is not None:
             self._codes = [None] * len(self._codes)
 

@@ -34,7 +34,7 @@ class RowCheck:
         self._checks: tuple[Check, ...] = tuple(value_check(declared_type(table, c)) for c in table.columns)
 
     def __call__(self, row: Any, number: int = 0) -> Row:
-        """The row as it is kept: a tuple in the order of the table's columns, each value in its one form.
+        """The row as it is stored: a tuple in the order of the table's columns, each value in its one form.
 
         Errors say that it is row `number`.
         """
@@ -57,7 +57,7 @@ def row_check(table: Table) -> RowCheck:
 
 
 def check_row(row: Any, table: Table) -> Row:
-    """One row, a tuple, list or mapping, as it is kept; `DataError` if it is no row of the table.
+    """One row, a tuple, list or mapping, as it is stored; `DataError` if it is not a row of the table.
 
     Callers in a loop hold on to `row_check(table)`, which saves finding it again for each row.
     """

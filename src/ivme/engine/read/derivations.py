@@ -25,7 +25,7 @@ Known = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is known of a row that was asked about: the values of variables, and those of aggregates."""
+    """What is known of the row in question: the values of variables, and those of aggregates."""
 
     known: Known
     totals: tuple[tuple[Aggregate, Any], ...] = ()
@@ -79,7 +79,7 @@ class Derivations:
         return any(_agrees(assignment, each.known) for each in self._wanted)
 
     def present(self) -> tuple[Finding, ...]:
-        """What joins to the rows that were asked about: for each atom the rows that take part in a derivation."""
+        """What joins to the rows in question: for each atom the rows that take part in a derivation."""
         whole = [each for each in self._joined() if self._is_wanted(each[0])]
         if self._query.aggregates:
             whole = self._of_groups(whole)
@@ -87,7 +87,7 @@ class Derivations:
         return tuple(self._partners(place, whole, chosen) for place in range(len(self._query.atoms)))
 
     def absent(self, view: str) -> tuple[Finding, ...]:
-        """The row of its group that is there instead of the one that was asked about, or what has no partner."""
+        """The row of its group that is there instead of the one in question, or what has no partner."""
         steps = self._steps()
         whole = steps[-1] if len(steps) == len(self._query.atoms) else []
         if self._query.aggregates and (whole or is_global(self._query.head, self._query.output)):
@@ -125,7 +125,7 @@ class Derivations:
         return groups
 
     def _one_for_each(self, whole: Assignments) -> Assignments:
-        """The first derivation of each row that was asked about."""
+        """The first derivation of each row in question."""
         found = (next((each for each in whole if _agrees(each[0], w.known)), None) for w in self._wanted)
         return [each for each in found if each is not None]
 
@@ -210,7 +210,7 @@ class Derivations:
 def with_whole_rows(query: Query, tables: Tables, blocks: Blocks | None) -> tuple[Query, list[tuple[str, ...]]]:
     """The query with all columns of its tables, and the variables of a row that is shown, by atom.
 
-    Who wrote SQL knows whole rows of tables. A rule names all that it reads, and rows of blocks nobody knows.
+    Who wrote SQL knows whole rows of tables. A rule names all that it reads, and rows of blocks are not known to users.
     """
     if query.text and not is_sql(query.text):
         return query, [atom.variables for atom in query.atoms]
@@ -234,7 +234,7 @@ _HIDDEN = "#of atom "
 
 
 def _names(query: Query, atom: Atom) -> dict[str, str]:
-    """What the variables of an atom are called: columns, where SQL was written, and nothing if nobody knows them."""
+    """What the variables of an atom are called: columns of SQL; nothing if users do not know them."""
     if query.text and not is_sql(query.text):
         return {variable: variable for variable in atom.variables}
     columns = {str(t): c.name for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)}

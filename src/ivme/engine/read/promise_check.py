@@ -1,4 +1,4 @@
-"""Whether tables hold to what they promise: UNIQUE, NOT NULL and REFERENCES, looked at when somebody asks.
+"""Whether tables hold to what they promise: UNIQUE, NOT NULL and REFERENCES, checked on request.
 
 No answer depends on these promises, only what updates cost. So they are not checked as rows change; a check reads whole
 tables.

@@ -113,7 +113,7 @@ class IndexedMap:
         return filled
 
     def _mend(self) -> None:
-        """Makes the indexes anew: an exception came in the middle of a `put`."""
+        """Rebuilds the indexes: an exception came in the middle of a `put`."""
         indexes, ordered = list(self._indexes), list(self._ordered)
         filled = self._filled(indexes, ordered)
         self._indexes, self._ordered, self._torn = filled._indexes, filled._ordered, False
@@ -261,7 +261,7 @@ def grouping(declared: Map) -> dict[Index, None]:
 
 class _Extremes:
     """The values of one group, with a heap for each side. A value that left stays there until it surfaces, or until
-    most of the heap is dead and it is made anew."""
+    most of the heap is dead and it is rebuilt."""
 
     __slots__ = ("_alive", "_greatest", "_least")
 

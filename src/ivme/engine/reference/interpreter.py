@@ -22,7 +22,7 @@ Delta = dict[Row, Payload]
 
 
 Emitted = dict[str, list[tuple[tuple[str, ...], Delta]]]
-"""For each view that somebody follows, the deltas of its result with their schemas."""
+"""For each followed view, the deltas of its result with their schemas."""
 
 
 class PureKernel:
@@ -239,7 +239,7 @@ class Interpreter:
         return enumerate_items(self.program.enumeration, self.kernel.maps, inputs)
 
     def _refresh(self) -> None:
-        """Strategy `recompute`: builds all views anew if a table changed since the last read."""
+        """Strategy `recompute`: rebuilds all views if a table changed since the last read."""
         if self._stale:
             for stored in self._derived:
                 stored.clear()

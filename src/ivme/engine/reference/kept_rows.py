@@ -1,4 +1,4 @@
-"""The rows that are kept of a followed view, in plain Python; what they are is said in kernel/kept_rows.hpp."""
+"""The rows that are stored of a followed view, in plain Python; what they are is said in kernel/kept_rows.hpp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with rows that are given other columns, or another name: what is stored of them is stored anew, in O(N)."""
+"""Tables with rows that are given other columns, or another name: what is stored of them is stored again, in O(N)."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Batch:
             self._forget()
 
     def _commit_all(self) -> dict[str, int]:
-        """Makes the changes, durably if that was asked for; how many rows of each table they have."""
+        """Makes the changes, durably if that was requested; how many rows of each table they have."""
         few = self._few
         if few and self._runtime.try_apply_rows(few):
             return Counter(change.table for change in few)
@@ -102,7 +102,7 @@ class Batch:
     def look(self, read: Callable[[], Answer]) -> Answer:
         """What `read` finds where the batch has been applied; then it is taken back. Raises what ending it would raise.
 
-        It takes the time of applying the batch. Nobody else reads or writes meanwhile.
+        It takes the time of applying the batch. No other thread reads or writes meanwhile.
         """
         answers: list[Answer] = []
 
@@ -114,10 +114,10 @@ class Batch:
         return answers[-1]
 
     def hold(self, decide: Decide) -> bool:
-        """Applies the batch, and calls `decide` with the changes of followed views: kept if it says so, or taken back.
+        """Applies the batch, calls `decide` with the changes of followed views, and commits or rolls back as it says.
 
-        Whether it was kept; then the batch is over. Raises what ending the batch would raise. Nobody else reads or
-        writes until it is decided.
+        Whether it was committed; then the batch is over. Raises what ending the batch would raise. No other thread
+        reads or writes until it is decided.
         """
         self._check_open()
         self._take_batch_path()

@@ -5,7 +5,7 @@ meanwhile are noted, and applied to it as changes. What is left at the end is do
 batches, and loading the entries of the maps, as from an image. The lock is held for one piece of the rows at a time.
 
 A build that finds something out of the ordinary (an expression without a value, a sum that does not fit, a table that
-is declared anew) gives up: the view is then built under the lock, which knows what to say. It leaves nothing behind,
+is declared again) gives up: the view is then built under the lock, which knows what to say. It leaves nothing behind,
 as nothing but a weak reference in `Catalog.builds` knows of it.
 """
 

@@ -149,7 +149,7 @@ class Catalog:
             self.row_gate.forget()
 
     def note_uses(self, number: int) -> None:
-        """Rows were written, or requests answered: now and then somebody looks whether plans suit that."""
+        """Rows were written, or requests answered: now and then it is checked whether plans suit that."""
         self.uses_left -= min(number, MOST_USES)
         if self.uses_left <= 0:
             self.uses_left = USES_BETWEEN
@@ -160,7 +160,7 @@ class Catalog:
         return memory_of(self)
 
     def forget_constants(self) -> None:
-        """To be called before codes are taken back: those of constants, and of what is remembered, are found anew."""
+        """To be called before codes are taken back: those of constants, and of what is remembered, are found again."""
         self.domains.memos.forget()
 
     def readers(self, relation: str) -> list[str]:

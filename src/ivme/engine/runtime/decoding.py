@@ -50,7 +50,7 @@ class RowDecoder:
         self.floats = [
             i for i, c in enumerate(query.head) if isinstance(c.source, Aggregate) and typed.head[i].kind == "float"
         ]
-        """The columns that may have what no table takes: a sum or an average that is no number."""
+        """The columns that may have what no table takes: a sum or an average that is not a number."""
         self._once = query.distinct or bool(query.aggregates)
 
     def domain(self, variable: str) -> Domain:

@@ -1,4 +1,4 @@
-"""The change of a view's rows in one batch, as those who follow the view get it: decoded when it is looked at."""
+"""The change of a view's rows in one batch, as the view's followers get it: decoded when it is looked at."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class ExternalView(SharedViews):
     relations: tuple[str, ...]
     shares_reading = False
     needs_changes = True
-    """Whether it must hear of changes although nobody follows it; one that only reads need not."""
+    """Whether it must hear of changes although it is not followed; one that only reads need not."""
     is_of_whole_changes = False
     """Whether its rows count only together: some have negative multiplicities, so that one alone means nothing."""
 

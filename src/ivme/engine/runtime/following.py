@@ -1,8 +1,8 @@
-"""The change of a view's rows in a batch, for those who follow it: columns of codes and weights.
+"""The change of a view's rows in a batch, for its followers: columns of codes and weights.
 
 The kernel emits the change of each assignment of a view's inputs and outputs (plan.changes). Without aggregates that
-is the change itself, and nothing is kept: DISTINCT needs what is there now besides, to tell what was there before. A
-group with aggregates has one row before and another after, so the codes of such rows are kept while the view is
+is the change itself, and nothing is stored: DISTINCT needs what is there now besides, to tell what was there before. A
+group with aggregates has one row before and another after, so the codes of such rows are stored while the view is
 followed: the change of a group is its old row, less, and its new one, more, and nothing if they are the same.
 """
 
@@ -227,5 +227,5 @@ def deliveries(holders: MutableSet[Holder], queues: Sequence[deque[Delta]], chan
 
 
 def deltas(changes: Mapping[str, Change]) -> dict[str, Delta]:
-    """The changes of views as those who follow them get them."""
+    """The changes of views as their followers get them."""
     return {view: Delta(changed) for view, (changed, _) in changes.items() if changed is not None}

@@ -93,7 +93,7 @@ class GradualRebalancer(Rebalancer):
         return {**super().kept(), "waiting": waiting, "swept": [position < 0 for position in self._positions]}
 
     def restore(self, kept: dict[str, Any]) -> None:
-        """A sweep under way begins anew: entries have other places than they had."""
+        """A sweep under way starts again: entries have other places than they had."""
         super().restore({name: value for name, value in kept.items() if name not in ("waiting", "swept")})
         self._waiting = {(number, tuple(key)): rising for number, key, rising in kept["waiting"]}
         self._positions = [-1 if swept else 0 for swept in kept["swept"]]

@@ -33,7 +33,7 @@ _ENTRIES_ALWAYS_STORED = 1000
 class Image:
     """Records by the identity of their map, what rebalancing goes on from by group, and the values of dictionaries.
 
-    `missing` counts the maps that were asked for in vain.
+    `missing` counts the maps that were looked up and not found.
     """
 
     maps: dict[str, Codes]

@@ -230,7 +230,7 @@ class Installation:
                 self.follow(relation)
 
     def drop_view(self, name: str) -> None:
-        """Forgets a view of any kind that nobody is built on; those who follow it hear nothing any more."""
+        """Forgets a view of any kind that no view is built on; its followers hear nothing any more."""
         with self.catalog_change():
             state = self.catalog.views.get(name)
             participant = self.catalog.participants.pop(name, None)

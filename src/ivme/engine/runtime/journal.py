@@ -43,10 +43,10 @@ class Journal(Protocol):
         """Forgets what came behind the mark: it did not take effect."""
 
     def wait(self) -> None:
-        """Returns when what this thread gave is as durable as was asked for."""
+        """Returns when what this thread gave is as durable as requested."""
 
     def wait_taken(self) -> None:
-        """The same for what the kernel kept, in this thread or a later one."""
+        """The same for what the kernel stored, in this thread or a later one."""
 
 
 def taken_durably(take: Callable[[Any, Any, int], bool], journal: Journal) -> Callable[[Any, Any, int], bool]:

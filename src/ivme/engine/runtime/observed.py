@@ -16,10 +16,10 @@ LATEST = 32
 
 @dataclass(slots=True)
 class Observed:
-    """Counts since the view was made, or planned anew.
+    """Counts since the view was made, or planned again.
 
     `since` has, for each relation that it reads, how many rows had changed by then, and `size` how many the largest one
-    had; `tried` is the work after which it was planned anew without finding a better plan, and `asked` are the
+    had; `tried` is the work after which it was planned again without finding a better plan, and `asked` are the
     parameters of the latest requests.
     """
 
@@ -37,7 +37,7 @@ class Observed:
         self.rows += rows
 
     def workload(self) -> Workload:
-        """The mix so far; a view that nobody has changed or read yet counts as even."""
+        """The mix so far; a view that was not changed or read yet counts as even."""
         from ivme.plan.assemble.tuning import Workload
 
         if not self.updates and not self.requests:

@@ -74,7 +74,7 @@ class OpenRead:
     def read_all(self, most: int | None = None) -> None:
         """Reads what is left; with `most`, more rows than that are enough.
 
-        An answer that went stale before any row of it was taken begins anew, and writers wait for it.
+        An answer that went stale before any row of it was taken starts again, and writers wait for it.
         """
         lock = self._reader.lock_of(self.state)
         enough = None if most is None else most + 1
@@ -138,7 +138,7 @@ class OpenRead:
     def _read(self, size: int, most: int | None) -> None:
         """Reads at least `most` rows, or with None all, by blocks of a size; under the lock, unless it is pinned.
 
-        An exception in the middle leaves it stale: some rows may have been read and not been kept.
+        An exception in the middle leaves it stale: some rows may have been read and not stored.
         """
         if self._ended or self._cursor is None:
             return

@@ -1,4 +1,4 @@
-"""Batches of which only the kernel has to know: no journal, nobody who follows, nothing beside the kernel's triggers.
+"""Batches of which only the kernel has to know: no journal, no followers, nothing beside the kernel's triggers.
 
 All triggers of all tables run in one call of the kernel, which is all or nothing. Whatever is out of the ordinary is
 left to `Runtime`, which also knows what to say about a row that is refused; then nothing has been changed yet.

@@ -73,7 +73,7 @@ class Reader:
     def rows_to_feed(self, relation: str, read: Container[str] | None = None, *, each: bool = False) -> RowBatch:
         """The same for another view, which takes only what a table may hold, in the columns that it reads (None: all).
 
-        With `each`, equal rows of a table may come more than once, and only columns that are asked for are copied.
+        With `each`, equal rows of a table may come more than once, and only requested columns are copied.
         """
         if each and relation in self.catalog.tables:
             stored = self.catalog.tables[relation].rows
@@ -181,7 +181,7 @@ class Reader:
         return numbers, block
 
     def refresh(self, state: ViewState) -> None:
-        """Strategy `recompute`: builds the view anew if a table changed since the last read."""
+        """Strategy `recompute`: rebuilds the view if a table changed since the last read."""
         if not state.lazy or not state.stale:
             return
         with self.catalog.lock:

@@ -132,7 +132,7 @@ class Rebalancer:
             self._set_bounds()
 
     def resume(self, partitions: Sequence[Partition], measured: Sequence[str]) -> None:
-        """Goes on with maps that were installed anew and hold what they held."""
+        """Goes on with maps that were installed again and hold what they held."""
         self._partitions, self.measured = tuple(partitions), tuple(measured)
         self.updates, self._native = self.updates + self._taken, None
         self._set_bounds()

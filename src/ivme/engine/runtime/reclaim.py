@@ -1,9 +1,9 @@
 """Codes of values that nothing holds any more are taken back, and given to other values (decision 0118).
 
 Maps hold codes, and so do a few things outside of them: closures, keys on their way from one side of a partition to the
-other, and rows that have been read and not been decoded yet. All of them are asked, between two batches, under the
+other, and rows that have been read and not been decoded yet. All of them are checked, between two batches, under the
 lock. What only remembers codes of values that it knows, too (the constants of expressions, rows of a batch that is not
-committed yet) is not asked: it forgets them, and encodes the values anew.
+committed yet) is not checked: it forgets them, and encodes the values again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Holder(Protocol):
 def reclaim(catalog: Catalog, *, now: bool = False) -> None:
     """Takes back codes if many may be held no more, or `now`. The caller holds the lock, and no code.
 
-    Not in the middle of a change, nor while maps are still to be loaded, or views built elsewhere: these are not asked.
+    Not in the middle of a change, nor while maps are to be loaded or views built elsewhere: these are not checked.
     An exception in between leaves everything as it was, as the kernel does all in one call.
     """
     if catalog.lock.pending is not None or catalog.image is not None or catalog.builds:

@@ -2,7 +2,7 @@
 
 The life of a batch: rows come as Arrow columns with weights; each trigger's feed is computed and encoded from them;
 every table's map, group of views and participant takes them inside one transaction; views that others are built on, or
-that somebody follows, report how their rows change, which feeds the next views. Any error rolls all of it back.
+that are followed, report how their rows change, which feeds the next views. Any error rolls all of it back.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Apply = Callable[[Mapping[str, RowBatch]], None]
 """Applies the changed rows of relations."""
 
 Decide = Callable[[Mapping[str, Delta]], bool]
-"""Whether a batch that has been applied is kept. It is given the changes of the views that somebody follows."""
+"""Whether an applied batch is committed. It is given the changes of the followed views."""
 
 MOST_OPERATIONS = 10_000
 """Once a few rows have taken so many, the rest of them take the batch path, which joins all of them at once."""
@@ -58,7 +58,7 @@ class _TooLongError(Exception):
 
 
 class _TakenBackError(Exception):
-    """A batch could have been kept, and it was decided to take it back."""
+    """A batch could have been committed, and was rolled back on request."""
 
 
 class Runtime:
@@ -81,7 +81,7 @@ class Runtime:
         """Changes the multiplicity of a few rows, all or none, in one call of the kernel; False if a batch has to."""
 
     def set_journal(self, journal: Journal, *, waits: bool) -> None:
-        """From now on commits are kept in a journal; with `waits`, they return when they are durable."""
+        """From now on commits are written to a journal; with `waits`, they return when they are durable."""
         self.catalog.journal = journal
         self.catalog.forget_inputs()  # what was made before logs nothing
         if waits:
@@ -103,7 +103,7 @@ class Runtime:
     def transact(
         self, batch: Mapping[str, RowBatch], progress: Progress | None = None, *, decide: Decide | None = None
     ) -> None:
-        """Applies a batch, all or nothing, and tells those who follow a view that it changed.
+        """Applies a batch, all or nothing, and tells the followers of a view that it changed.
 
         The progress of its source is part of it. `decide` is called where it would be recorded, or taken back.
         """

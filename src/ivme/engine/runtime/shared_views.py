@@ -82,8 +82,8 @@ class SharedViews:
         self._movers = Movers(name, backend, slots)
 
     def light_trigger(self, relation: str) -> LightTrigger | None:
-        """What does the same as a trigger of a view with parts while nothing is heavy, made when it is first asked for;
-        None of a view that somebody follows, which emits its changes."""
+        """What does the same as a trigger of a view with parts while nothing is heavy, made when it is first needed;
+        None of a followed view, which emits its changes."""
         if relation not in self._light:
             view = next(view for view in self.views.values() if relation in view.triggers)
             if any(isinstance(step, Emit) for step in view.triggers[relation]):
@@ -189,7 +189,7 @@ class SharedViews:
         return found
 
     def _renew_triggers(self, relations: set[str]) -> None:
-        """Sets the triggers of relations that one view reads; drops those that are outdated, or that nobody reads."""
+        """Sets the triggers of relations that one view reads; drops those that are outdated, or that nothing reads."""
         outdated = self._outdated - relations
         feeds = {relation: feed for relation, feed in self._trigger_feeds.items() if relation not in relations}
         for relation in sorted(relations):
@@ -340,7 +340,7 @@ class SharedViews:
         return known[1]
 
     def sizes(self, names: Sequence[str]) -> list[int | None]:
-        """How many entries maps have; None for one that is not kept now."""
+        """How many entries maps have; None for one that is not stored now."""
         here = {name for name, _ in self._maps.values()}
         return [self._backend.size(name) if name in here else None for name in names]
 

@@ -1,7 +1,7 @@
 """The single-row path, for one row or a few: no Arrow, no batch; a row of a table is one call of the kernel.
 
 The kernel takes the row from a tuple, a list, a dict or a dataclass to codes, computes the expressions over them,
-runs all triggers, and appends the record of the row to the log. Rows that somebody follows come back as codes in
+runs all triggers, and appends the record of the row to the log. Rows of followed views come back as codes in
 between, and so do rows that make a key change sides, or N leave its limits, where a view has heavy and light parts.
 
 Whatever is out of the ordinary (a value that does not fit, a delete of what is not there, a view that is recomputed or
@@ -45,7 +45,7 @@ class SingleRowPath:
     """The single-row path of a relation's rows; the caller of each holds the writers' lock."""
 
     check: Callable[[Any], Row | None]
-    """A row as it is kept; None if the batch path has to take it."""
+    """A row as it is stored; None if the batch path has to take it."""
 
     encode: Callable[[Any], Codes | None]
     """The codes of a row and of the expressions over it; None if the batch path has to take it."""
@@ -54,15 +54,15 @@ class SingleRowPath:
     """The codes of rows that come as codes, with those of the expressions over them; None as before."""
 
     run: Callable[[Codes, int, Emitted], None]
-    """Changes the multiplicity of a row in an open transaction, and notes what views emit that somebody follows."""
+    """Changes the multiplicity of a row in an open transaction, and notes what followed views emit."""
 
     apply: Callable[[Any, int], bool]
-    """Changes the multiplicity of a row that nobody follows, as a transaction; False if the batch path has to."""
+    """Changes the multiplicity of a row of no followed view, as a transaction; False if the batch path has to."""
 
     log: RowLog | None
 
     followed: bool
-    """Whether somebody follows a view that reads the relation."""
+    """Whether a view that reads the relation is followed."""
 
     coded: bool
     """Whether a row may have values that are not their own codes."""
@@ -221,7 +221,7 @@ def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:
 
 
 def _checked(check: RowCheck, key: Sequence[int], row: Any) -> Row | None:
-    """A row as it is kept; None if the batch path has to take it."""
+    """A row as it is stored; None if the batch path has to take it."""
     try:
         kept = check(row)
     except DataError:

@@ -1,4 +1,4 @@
-"""The rows of a table, whose columns are copied out of the kernel when they are first asked for."""
+"""The rows of a table, whose columns are copied out of the kernel when they are first read."""
 
 from __future__ import annotations
 

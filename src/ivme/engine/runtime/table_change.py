@@ -152,7 +152,7 @@ def _negated(rows: RowBatch) -> RowBatch:
 
 
 def _joined(catalog: Catalog, state: TableState, gone: RowBatch, come: RowBatch) -> RowBatch:
-    """Both together, each row once: one that goes and comes back is no change."""
+    """Both together, each row once: one that goes and comes back is not a change."""
     columns = [np.concatenate(pair) for pair in zip(gone.codes(), come.codes(), strict=True)]
     return _net(catalog, state, columns, np.concatenate([gone.weights, come.weights]))
 

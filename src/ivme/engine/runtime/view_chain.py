@@ -93,7 +93,7 @@ def _built(catalog: Catalog, backend: NativeBackend) -> Chain:
 
 
 def _takeable(catalog: Catalog) -> dict[str, ChainedView | Branches | None]:
-    """The views whose change the kernel can tell, and that of all views on them; None for those that are told nobody.
+    """The views whose change the kernel can tell, and that of all views on them; None for those that have no followers.
 
     Views come behind those that they are built on.
     """

@@ -26,7 +26,7 @@ VIEW_CHANGES = (
     *("followers", "stale", "followed"),
     *("plan", "explanation", "group", "finisher", "checks"),
 )
-"""What may become another of a view that stays: those of the second line when it is planned anew."""
+"""What may become another of a view that stays: those of the second line when it is planned again."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class TableState:
 
 @dataclass(slots=True)
 class ViewState:
-    """A view and its plan; `followed` tells its changes while somebody follows it.
+    """A view and its plan; `followed` tells its changes while it is followed.
 
     A view that is not maintained in the kernel's maps (`ExternalView`) has no plan.
 
@@ -85,14 +85,14 @@ class ViewState:
 
     @property
     def floats(self) -> list[int]:
-        """The columns that may have what no table takes: a sum or an average that is no number."""
+        """The columns that may have what no table takes: a sum or an average that is not a number."""
         if self.group.takes_nan:
             return [i for i, type_ in enumerate(self.typed.head) if type_.kind == "float"]
         return self.finisher.floats
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody is told when it changes, and nothing checked or built anew."""
+        """Whether it has no followers, and a change checks and rebuilds nothing."""
         return self.followed is None and not (self.followers or self.checks or self.lazy)
 
     def outdate(self) -> None:

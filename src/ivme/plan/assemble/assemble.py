@@ -40,7 +40,7 @@ from ivme.structure.hypergraph import Edge
 
 
 def assemble(blueprint: Blueprint) -> ir.Program:
-    """The program of one view; what nobody reads is neither stored nor computed."""
+    """The program of one view; what is not read is neither stored nor computed."""
     return program_of(Assembly(catalog_of({"": blueprint})), "")
 
 
@@ -178,7 +178,7 @@ class Assembly:
         yield from watches(self, relation, leaves)
 
     def affected(self, relation: str) -> list[Propagation]:
-        """What a change of the relation sets off, without what nobody needs."""
+        """What a change of the relation sets off, without what is not needed."""
         return [
             Propagation(p.use, tuple(rule for rule in p.rules if rule.view in self._live))
             for p in self.catalog.propagations(relation)
@@ -256,7 +256,7 @@ class Assembly:
     def _staged(
         self, delta: _Delta, stages: tuple[tuple[Node, ...], ...], view: StoredView, pending: Mapping[Node, str]
     ) -> Iterator[ir.Step]:
-        """Joins stage by stage, and sums to what is needed behind each."""
+        """Joins stage by stage, and sums to what is needed after each."""
         for i, stage in enumerate(stages):
             yield from self._join(delta, stage, pending)
             later = {variable for rest in stages[i + 1 :] for node in rest for variable in node.schema}

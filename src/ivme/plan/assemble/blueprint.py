@@ -4,7 +4,7 @@ Every strategy is a `Blueprint`. Its nodes are leaves (an atom, possibly summed 
 and views; a `Rule` says how the delta of one node becomes the delta of a view; a `Propagation` lists the rules
 that a change of one leaf or indicator sets off, in order; a `Definition` says how a view is built from nothing.
 `assemble` turns it into a `Program`: it shares equal leaves, chooses indexes, orders the joins, and leaves out
-whatever nobody reads.
+whatever is not read.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def only_presence(node: Node) -> bool:
 class Rule:
     """δview := δorigin ⋈ siblings, summed to the view's schema.
 
-    `stages` groups the siblings: after each stage the variables that nobody needs any more are summed away.
+    `stages` groups the siblings: after each stage the variables that are no longer needed are summed away.
     """
 
     view: StoredView
@@ -109,7 +109,7 @@ class Propagation:
 class Definition:
     """view := the join of the children, summed to the view's schema.
 
-    With `stages` the children are joined in these, beginning with the first; after each one the variables that nobody
+    With `stages` the children are joined in these, beginning with the first; after each one the variables that nothing
     needs any more are summed away.
     """
 
@@ -130,7 +130,7 @@ class Iteration:
 class Reading:
     """How rows are read off the nodes: iterators, factors of the payload, ordered groups.
 
-    `guards` are the iterators of components that come behind others: unless each of them finds something, there are no
+    `guards` are the iterators of components that come after others: unless each of them finds something, there are no
     rows, and to find that out at the end would take as long as all of the others. With an `answer` there are no
     iterators: a request is joined with its stages as a change is with those of a rule, and given rows with those of the
     `probe`.

@@ -1,7 +1,7 @@
 """Several views as one: the blueprints of a database, side by side.
 
 Labels and views are qualified by the name of the view they belong to, so that they stay apart; what is equal is
-found again by `Storage`, which knows maps by what they hold and not by who asked for them.
+found again by `Storage`, which knows maps by what they hold and not by who requested them.
 """
 
 from __future__ import annotations

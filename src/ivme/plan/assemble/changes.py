@@ -1,9 +1,9 @@
-"""The changes of a view's result, for those who follow it.
+"""The changes of a view's result, for its followers.
 
 A view tree keeps its result factorised, so the change of a result is not the change of any one view. It is computed
 on the way: the delta of a leaf is joined with what hangs beside its path to the root, each sibling unfolded to the
 free variables below it as an enumeration would (source 003, section 4.2). Views reduce one another, so every step
-but sums over bound variables leads to a change of the result. Nobody pays for it who does not follow the view.
+but sums over bound variables leads to a change of the result. Only followed views pay for it.
 """
 
 from __future__ import annotations

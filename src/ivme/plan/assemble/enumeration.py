@@ -70,10 +70,10 @@ def _named(node: Node, names: Mapping[str, str]) -> Reference:
 def segments(
     loops: tuple[ir.Loop, ...], outputs: tuple[str, ...], factors: tuple[ir.Read, ...]
 ) -> tuple[ir.Segment, ...]:
-    """Loops cut behind the last use of a bound variable, where what they have found repeats.
+    """Loops cut after the last use of a bound variable, where what they have found repeats.
 
     Without the cuts, two bound variables that have nothing to do with each other would multiply the repetitions. A
-    variable of a factor is kept until all of the factor's variables are known, so that a segment can multiply by it.
+    variable of a factor is held until all of the factor's variables are known, so that a segment can multiply by it.
     """
     found: list[ir.Segment] = []
     current: list[ir.Loop] = []

@@ -6,7 +6,7 @@ good-counter of the source. A tuple bears a mark for each part in which it finds
 
 A change goes from a part of a node to its good tuples, from there to the support in the parent, and on to the parent's
 good tuples only where the support leaves or reaches zero: Insert and Delete of the source (errata 6 and 7), a batch at
-a time. A tuple that loses a mark is asked for its others by a look-up of each; no marks are stored.
+a time. When a tuple loses a mark, its others are looked up one by one; no marks are stored.
 """
 
 from __future__ import annotations
@@ -198,9 +198,9 @@ def _definitions(marks: Marks) -> Iterator[Definition]:
 
 
 def _iterations(marks: Marks) -> Iterator[Iteration]:
-    """Roots that are given whole are checked; of several others each is asked for an answer before any is read.
+    """Roots that are given whole are checked; of several others each must have an answer before any is read.
 
-    Without that question a product with an empty side would be searched in vain, and the delay not be constant.
+    Without that question a product with an empty side would be searched for nothing, and the delay not constant.
     """
     roots = marks.forest.roots
     given = [root for root, key in roots if len(key) == len(_variables(root))]

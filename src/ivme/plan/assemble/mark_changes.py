@@ -1,4 +1,4 @@
-"""The changes of a result that mark trees keep, for those who follow it.
+"""The changes of a result that mark trees maintain, for its followers.
 
 As a set, the result is the join of what the nodes that are read say about free variables. A change of one part of one
 of them is joined with the rest of its tree from there outwards: the good tuples of all that hangs beside the way up,

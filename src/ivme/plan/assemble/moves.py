@@ -3,7 +3,7 @@
 The rows of the keys leave the parts that are light on them and come into those that are heavy, or the other way
 round; to everything above, that is a deletion from one leaf and an insertion into another. Leaves move one after the
 other, each with its propagation, so that every view equals its definition over the leaves at each point; in between
-the parts do not add up to the relation, but nobody reads then.
+the parts do not add up to the relation, but nothing reads them then.
 """
 
 from __future__ import annotations

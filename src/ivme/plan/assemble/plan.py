@@ -71,11 +71,11 @@ class Plan:
     draft: Draft | None = field(default=None, compare=False, repr=False, metadata=DERIVED)
     """What the costs were read off, to be completed where the plan is installed; a stored plan has none."""
     programs: list[Program] = field(default_factory=list, compare=False, repr=False, metadata=DERIVED)
-    """The program under the query's own names, once somebody has asked for it."""
+    """The program under the query's own names, once it has been requested."""
 
     @property
     def program(self) -> Program:
-        """The program of the blueprint, for those who print it or run it alone; a database installs its own."""
+        """The program of the blueprint, to be printed or run alone; a database installs its own."""
         if not self.programs:
             self.programs.append(assemble(self.blueprint))
         return self.programs[0]

@@ -101,7 +101,7 @@ class PlanCosts:
     shared: frozenset[str] = frozenset()
 
     def points(self, epsilon: Fraction | None = None) -> list[Point]:
-        """One for each ε where the bounds depend on that, unless one ε was asked for."""
+        """One for each ε where the bounds depend on that, unless one ε was requested."""
         bounds = (*(cost.update for cost in self.updates), self.delay, self.preprocessing, self.space)
         if not self.is_split or epsilon is not None or not any(each.depends_on_epsilon for each in bounds):
             return [self.at(self.epsilon if epsilon is None else epsilon)]

@@ -1,4 +1,4 @@
-"""Steps that nobody needs are left out, and sums of sums are taken in one step."""
+"""Steps that are not needed are left out, and sums of sums are taken in one step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ivme.plan.ir import program as ir
 
 
 def without_dead_steps(steps: list[ir.Step]) -> tuple[ir.Step, ...]:
-    """The steps without those whose result nobody uses; what happens to maps stays the same."""
+    """The steps without those whose result is not used; what happens to maps stays the same."""
     sums = {step.target: step.origin for step in steps if isinstance(step, ir.Project)}
     uses = Counter([step.origin for step in steps if not isinstance(step, ir.Load | ir.Scan)])
     kept: list[ir.Step] = []

@@ -47,7 +47,7 @@ class _Draft:
     ranked_by: dict[ir.Index, None] = field(default_factory=dict)
 
     def indexed(self) -> ir.Map:
-        """The map with all the indexes that reads asked for."""
+        """The map with all the indexes that reads need."""
         if not (self.indexes or self.sorted_by or self.ranked_by):
             return self.declared
         indexes, ordered, ranked = tuple(self.indexes), tuple(self.sorted_by), tuple(self.ranked_by)
@@ -95,7 +95,7 @@ class Storage:
         self.sizes = JoinSizes(catalog.sources, epsilons.pop() if len(epsilons) == 1 else own, exponents=exponents)
 
     def maps(self) -> tuple[ir.Map, ...]:
-        """The declared maps with all the indexes that reads asked for."""
+        """The declared maps with all the indexes that reads need."""
         return tuple([draft.indexed() for draft in self._drafts.values()])
 
     def declared(self) -> Existing:
@@ -197,7 +197,7 @@ class Storage:
     def _canonical_view(self, view: StoredView) -> _Canonical:
         """Numbers the variables as the children, in the order of their keys, bring them in.
 
-        Nothing here depends on the columns of a child's map: those of a view that is passed through are chosen anew
+        Nothing here depends on the columns of a child's map: those of a view that is passed through are chosen again
         in each assembly.
         """
         definition = self.catalog.definitions.get(view)

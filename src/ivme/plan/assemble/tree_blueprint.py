@@ -142,7 +142,7 @@ def _reading(trees: Trees, extremes: tuple[str, ...]) -> Reading:
 def in_turn(
     components: Sequence[tuple[Iteration, ...]], product: Sequence[Node], cqap: Cqap
 ) -> tuple[tuple[Iteration, ...], tuple[tuple[Iteration, ...], ...]]:
-    """The iterators of several components, one after the other, so that none is tried in vain: what the inputs alone
+    """The iterators of several components, one after the other, so none is tried for nothing: what the inputs alone
     decide comes first, and components that find something come with guards."""
     nested = [each for component in components for each in component]
     finding = [component for component in components if any(each.new for each in component)]

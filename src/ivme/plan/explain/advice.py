@@ -53,7 +53,7 @@ _Keys = tuple[tuple[Table, tuple[str, ...]], ...]
 def _keys(analysis: Analysis, now: dict[str, Fraction], *, is_kept: bool) -> Iterator[str]:
     """The first keys that make the worst table cheaper, or one table and none dearer: several together, or one.
 
-    A view that is not kept costs `now` at each request; with keys, view trees might keep it for no more.
+    A view that is not maintained costs `now` at each request; with keys, view trees might keep it for no more.
     """
     query = analysis.query
     if len(query.atoms) > _MOST_ATOMS:

@@ -7,7 +7,7 @@ Such a view has no program: a closure engine keeps it (`ivme.closure`). N is the
   is one union for each row that changes, and a search inside a component that loses an edge.
 - undirected: Holm, de Lichtenberg and Thorup's forest, O(log^2 N) amortised for a change.
 
-A node's row lists its descendants one by one; where ancestors are asked for, the rows are kept for the reversed edges.
+A node's row lists its descendants; where ancestors are requested, the rows are stored for the reversed edges.
 """
 
 from __future__ import annotations

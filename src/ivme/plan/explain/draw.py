@@ -23,7 +23,7 @@ LEAST_WIDTH = 24
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node of a drawing. `stored` is whether the program keeps it, None where that is no question; `kind` is that of
+    """A node of a drawing. `stored` is whether the program keeps it, None where that does not apply; `kind` is that of
     the view node, the role of the map, or "variable"; `map` is the map of the program that holds it, if any."""
 
     label: str
@@ -51,7 +51,7 @@ def view_boxes(program: Program, trees: Iterable[ViewNode]) -> tuple[Box, ...]:
 
 
 def map_boxes(program: Program) -> tuple[Box, ...]:
-    """The maps of a plan without trees, each over what it is made of: the result over the views that are kept for its
+    """The maps of a plan without trees, each over what it is made of: the result over the views maintained for its
     changes, these over the tables or parts that they join; then the tables that no view joins, and the heavy keys."""
 
     def box(declared: Map, *children: Box) -> Box:

@@ -83,12 +83,12 @@ class Explanation:
     measured: Measurement | None = None
     candidates: tuple[PlanCosts, ...] = ()
     advised: list[tuple[str, ...]] = field(default_factory=list, compare=False, repr=False, metadata=DERIVED)
-    """The advice, once somebody has asked for the notes."""
+    """The advice, once the notes have been requested."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """The remarks on the plan, and advice on what to declare. The latter plans the query again under keys that its
-        tables do not have, so it is found when somebody reads it."""
+        tables do not have, so it is found when it is read."""
         if not self.advised:
             with limited(SECONDS):
                 given = advice(self.query, self.plan) if self.is_advised and self.plan is not None else ()

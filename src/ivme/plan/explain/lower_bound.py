@@ -193,7 +193,7 @@ def _uses(atom: Atom, column: str) -> int:
 
 def _key_restriction(table: Table, atom: Atom, variables: list[str], filtered: set[str]) -> str | None:
     """A key forbids two tuples that differ only in variables outside it; a key column that the query does not mention
-    is no hindrance, because it may take a fresh value in each row, if there are more than two."""
+    does no harm, because it may take a fresh value in each row, if there are more than two."""
     mentioned = filtered.union(name.lower() for expression in atom.columns for name in columns_of(expression))
     columns = {t: c.name.lower() for c, t in zip(atom.columns, atom.terms, strict=True) if isinstance(c, ColumnRef)}
     primary = [] if table.primary_key is None else [table.primary_key]

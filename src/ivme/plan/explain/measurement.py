@@ -25,7 +25,7 @@ class MeasuredTable:
 class Measurement:
     """Changes of each table, the entries that are stored, and reading.
 
-    Of a view with parameters, the latest requests are asked again in place of reading all rows (`rows_read` is None).
+    Of a view with parameters, the latest requests are run again in place of reading all rows (`rows_read` is None).
     """
 
     tables: tuple[MeasuredTable, ...]

@@ -87,7 +87,7 @@ def _window_costs(order: Order, rows: Explanation) -> list[str]:
         elif before is None:
             rows_changed = "the whole partition of a changed row is recomputed"
         elif after is None:
-            rows_changed = "all rows behind a changed one in its partition may change, at O(1) each"
+            rows_changed = "all rows after a changed one in its partition may change, at O(1) each"
             if call.context(summed=True)[0] is None:
                 rows_changed += "; its partition is read from its first row on"
             else:
@@ -102,9 +102,7 @@ def _costs(order: Order, rows: Explanation, *, is_mapped: bool) -> list[str]:
     if order.windows:
         return _window_costs(order, rows)
     if is_mapped and order.rank:
-        behind = (
-            "all rows behind it in its group" if order.changes_many else "those behind it that are shown, k at most"
-        )
+        behind = "all rows after it in its group" if order.changes_many else "those after it that are shown, k at most"
         return [
             f"{order.text}: an ordered map has all rows: O(log N) for each row of {rows.query.name} that changes, and "
             f"O(1) for each row whose rank changes: {behind}"

@@ -46,7 +46,7 @@ def _clock(explanation: Explanation) -> str:
 
 
 def shown_table(name: str) -> str:
-    """A table as users know it: the clock is no table of theirs."""
+    """A table as users know it: the clock is not one of their tables."""
     return "the clock" if name == CLOCK else name
 
 

@@ -101,7 +101,7 @@ def _variants(value: Any) -> Iterator[Any]:
 
 
 def _fitting(kind: Type | None, variants: list[Any]) -> Iterator[Any]:
-    """The candidates as values of a column's type; any value will do for a column that nobody declared."""
+    """The candidates as values of a column's type; any value will do for an undeclared column."""
     for value in (*variants, *_DEFAULTS):
         if kind is None or (kind.kind == "binary" and isinstance(value, bytes)):
             yield value

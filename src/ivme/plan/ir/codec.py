@@ -142,7 +142,7 @@ class Codec:
 
 
 def _place(part: object) -> int:
-    """A place of a value that was made before; what counts from the end is none."""
+    """A place of a value that was made before; what counts from the end is not one."""
     if type(part) is not int or part < 0:
         raise TypeError(f"{part!r} is not a place")
     return part

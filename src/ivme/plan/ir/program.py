@@ -163,7 +163,7 @@ def is_listed(function: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Loops that find tuples over `keep`, some of them several times: bound variables that nobody needs behind them."""
+    """Loops that find tuples over `keep`, some of them several times: bound variables that no later loop needs."""
 
     loops: tuple[Loop, ...]
     keep: tuple[str, ...]

@@ -252,7 +252,7 @@ class Add:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """The delta is part of the change of a view's result, which somebody follows."""
+    """The delta is part of the change of the result of a followed view."""
 
     origin: str
     view: str

@@ -106,7 +106,7 @@ def _drawn(node: OrderNode) -> list[str]:
 
 
 def order_of(cqap: Cqap, parents: Mapping[str, str | None]) -> VariableOrder:
-    """The variable order with these parents (None for a root); raises PlanError if it is none for the query.
+    """The variable order with these parents (None for a root); raises PlanError if it is not one for the query.
 
     Siblings come by tier, then by name. Dependency sets and atoms follow from the query (003, section 2.4).
     """
@@ -143,7 +143,7 @@ def _paths(cqap: Cqap, parents: Mapping[str, str | None]) -> dict[str, tuple[str
         path = [variable]
         while (above := parents.get(path[-1])) is not None:
             if above in path or above not in parents:
-                raise PlanError(f"the variable order is no forest: {above} is above itself or unknown")
+                raise PlanError(f"the variable order is not a forest: {above} is above itself or unknown")
             path.append(above)
         paths[variable] = tuple(path)
     return paths

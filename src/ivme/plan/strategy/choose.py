@@ -1,10 +1,10 @@
 """The chooser: which strategy maintains a query, and why.
 
 Plans are compared by update time, then delay, preprocessing time and space; with `favour="reads"` delay comes first. A
-view with inputs may also be evaluated when it is asked (`request`): the plan that is taken is never worse than that in
+view with inputs may also be evaluated at requests (`request`): the plan that is taken is never worse than that in
 every respect. With `space="linear"`, plans that take more are left out, unless all do. Where keys make tables differ in
 what a change costs, it is the mean over all changes that counts first (`weigh`). Where it is known what the view is
-used for, the least work for that counts. `view-tree` wins ties; `recompute` maintains nothing and has to be asked for.
+used for, the least work for that counts. `view-tree` wins ties; `recompute` maintains nothing and has to be requested.
 Whatever `STRATEGIES` registers later takes part. Of a query with many atoms only the view trees are planned: the
 programs of the others grow with the square of its size and more.
 """
@@ -60,9 +60,9 @@ class Choice:
 
 
 def choose(analysis: Analysis, options: Options, observed: Observation | None = None) -> Choice:
-    """The plan for a query, or the one of the strategy that was asked for; by what was `observed`, if that is known.
+    """The plan for a query, or that of the requested strategy; by what was `observed`, if that is known.
 
-    Raises PlanError if the strategy asked for cannot maintain the query, or if none can under ring semantics.
+    Raises PlanError if the requested strategy cannot maintain the query, or if none can under ring semantics.
     """
     if options.strategy is not None:
         return _forced(analysis, options)
@@ -286,7 +286,7 @@ def _least(below: Fraction | None, plan: Plan, options: Options) -> Fraction | N
 
 
 def _small_epsilon(plan: Plan, options: Options) -> Fraction | None:
-    """Where linear space is asked for, and the plan takes more at its own ε, another at which it does not: with the
+    """Where linear space is requested, and the plan takes more at its own ε, another at which it does not: with the
     cheapest updates and reads, the costlier of both first."""
     if options.space != "linear" or options.epsilon is not None or is_linear_space(plan, options):
         return None
@@ -306,7 +306,7 @@ def _planned(strategy: str, analysis: Analysis, options: Options) -> list[Plan]:
 
 
 def _is_open(options: Options) -> bool:
-    """Whether nothing was asked for that only heavy and light parts have."""
+    """Whether no option was given that only heavy and light parts have."""
     return options.epsilon is None and options.space != "source" and options.rebalance == Options().rebalance
 
 
@@ -343,7 +343,7 @@ def _reads_all(plan: Plan, classification: Classification, options: Options) -> 
 
 
 def _fits(plan: Plan, options: Options) -> bool:
-    """Whether a plan keeps to the semantics; one that is evaluated at requests is a view tree for those who follow."""
+    """Whether a plan keeps to the semantics; one that is evaluated at requests is a view tree for followers."""
     return options.semantics != "ring" or not (plan.strategy == "request" or _loses_cancelled_rows(plan.program))
 
 
@@ -362,7 +362,7 @@ def _loses_cancelled_rows(program: Program) -> bool:
 
 
 def _epsilon(plan: Plan, options: Options) -> Fraction:
-    """The ε at which a plan is judged: the one asked for, else its own."""
+    """The ε at which a plan is judged: the requested one, else its own."""
     asked = options.epsilon_value if options.epsilon_value is not None else plan.epsilon
     return Fraction(1, 2) if asked is None else asked
 

@@ -5,7 +5,7 @@ of the first partner that comes and of the last that goes, so that n inserts int
 hierarchical or not (Theorem 3.2): every tuple loses each of its marks once. n deletes from a full database cost as
 little. A single update, among inserts and deletes in any order, costs at most O(N) (Theorem 3.1).
 
-So marks answer queries in which multiplicities are not asked for, and full joins, where the multiplicity of a row is
+So marks answer queries in which multiplicities do not matter, and full joins, where the multiplicity of a row is
 the product of those of its tuples; bound variables that one relation alone has are summed away in its leaf. Aggregates
 over bound variables need all multiplicities and never use marks.
 

@@ -31,7 +31,7 @@ _MOST_SECONDS = 3600
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; `strategy` None means that the chooser chooses, `space` None that nothing was said of it.
+    """The options given; `strategy` None means that the chooser chooses, `space` None that nothing was said of it.
 
     `changes` are how often tables change, against each other; those left out count as 1. Without it each table counts
     by its rows. `expire` is an expression over the rows that the view reads: each leaves when the clock of the database

@@ -38,7 +38,7 @@ MOST_SETS = 16
 
 
 def request(analysis: Analysis, trees: Plan) -> Plan:
-    """Evaluation at the request, for views with inputs; while somebody follows the view, it is a view tree.
+    """Evaluation at the request, for views with inputs; while the view is followed, it is a view tree.
 
     A request costs N^w of what is left of the query when its inputs are fixed, however many rows it has; that is given
     as the delay.

@@ -9,7 +9,7 @@
 - `marks`: which tuples have partners, over a join tree, for sets and full joins (source 002).
 - `request`: nothing but the tables is maintained; a request is evaluated when it comes, from its inputs. The chooser
   also has plans of its kind that maintain some parts.
-- `recompute`: nothing but the tables is maintained; the views are built anew before the next read.
+- `recompute`: nothing but the tables is maintained; the views are rebuilt before the next read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def view_tree(analysis: Analysis) -> Plan:
 
 
 def recompute(analysis: Analysis) -> Plan:
-    """The same trees, built from the tables when a row is asked for."""
+    """The same trees, built from the tables when a row is requested."""
     return _tree_plan("recompute", analysis, [_fractured(analysis, shape) for shape in analysis.shapes], lazy=True)
 
 

@@ -90,7 +90,7 @@ def _is_late(condition: exp.Expr) -> bool:
 
 
 def _needs_rows(condition: exp.Expr) -> bool:
-    """Whether a condition needs joined rows: it mixes tables, and is no equality of one expression of each."""
+    """Whether a condition needs joined rows: it mixes tables, and is not an equality of one expression of each."""
     if not _mixes(condition):
         return False
     if not isinstance(condition, exp.EQ | exp.NullSafeEQ):

@@ -100,7 +100,7 @@ def _expire(source: SqlText, node: exp.Expr, expire: object) -> None:
 
 
 def read_expiry(expire: object) -> exp.Expr:
-    """The expression that the option is; PlanError if it is none.
+    """The expression that the option is; PlanError if it is not one.
 
     >>> read_expiry("ts + INTERVAL '7' DAY").sql("spark")
     "ts + INTERVAL '7' DAY"

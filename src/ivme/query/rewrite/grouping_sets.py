@@ -33,7 +33,7 @@ def computes_with_groups(select: exp.Select) -> bool:
 
 
 def has_total(select: exp.Select) -> bool:
-    """Whether there is a row also where there is nothing to group: that of all rows, which is no total of groups."""
+    """Whether there is a row also where there is nothing to group: that of all rows, which is not a total of groups."""
     return is_aggregated(select) and grouping_of(select)[1] == [[]]
 
 
@@ -47,7 +47,7 @@ def refuse_sets(select: exp.Select, tied: list[exp.Expr], source: SqlText) -> No
     group = select.args.get("group")
     if group is None or not tied:
         return
-    instead = "write the total as a separate SELECT, behind UNION ALL"
+    instead = "write the total as a separate SELECT, after UNION ALL"
     if has_total(select):
         message = "the total of ROLLUP, CUBE or GROUPING SETS, which every key has, is not supported here"
         raise source.unsupported(message, group, instead)

@@ -173,7 +173,7 @@ class Lateral:
             try:
                 return as_branch(self.finished(select), script)
             except UnknownNameError as error:
-                message = f"LATERAL behind an outer join that reads the query around: {error.message}"
+                message = f"LATERAL after an outer join that reads the query around it: {error.message}"
                 raise script.source.unsupported(message, error.position, _PLAIN) from None
         aliases = dict.fromkeys(found.table for each in keys for found in own_columns(each))
         return rows_of_keys(keys, [self.keys.names.tables[alias] for alias in aliases], [], script, self.finished)

@@ -183,7 +183,7 @@ class Lift:
                 found = select.find(exp.Hint) if place is None else None
                 raise source.unsupported(f"{word} is not supported", found if place is None else place, instead)
         refuse_windows(source, select)
-        select.set("order", None)  # nobody sees it
+        select.set("order", None)  # it is not shown
         lift = self._with(select)
         flatten(select)
         exists_for_semi_joins(select, source)

@@ -28,7 +28,7 @@ from ivme.query.rewrite.qualify import Names
 from ivme.query.rewrite.script import Script, aliased, column, quoted
 from ivme.query.sql_pairing import ASOF
 
-BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner behind UNION ALL"
+BOTH_SIDES = "write LEFT JOIN, and for FULL JOIN the rows of the other side without a partner after UNION ALL"
 
 Parameter = tuple[exp.Expr, exp.Expr, type[exp.Binary]]
 """An expression over columns, the parameter that it equals, and the comparison: = or <=>."""
@@ -91,7 +91,7 @@ def shown(select: exp.Select, expression: exp.Expr, name: str) -> None:
 
 
 def equality(node: exp.Expr) -> Parameter | None:
-    """What a condition compares with a parameter; None if it is no equality of that kind."""
+    """What a condition compares with a parameter; None if it is not an equality of that kind."""
     if not isinstance(node, exp.EQ | exp.NullSafeEQ):
         return None
     sides = (node.this.unnest(), node.expression.unnest())

@@ -73,7 +73,7 @@ def _where(source: SqlText, aggregate: exp.Expr, condition: exp.Expr) -> exp.Exp
     """An expression over aggregates, over the rows of a value; NULL if there are none, also where it counts."""
     found = aggregates_in(aggregate)
     if not found:
-        raise source.unsupported("PIVOT takes aggregates", aggregate, "write SUM(...), MAX(...) or another one")
+        raise source.unsupported("PIVOT takes aggregates", aggregate, "write SUM(...), MAX(...) or another aggregate")
 
     def filtered(node: exp.Expr) -> exp.Expr | None:
         if not any(node is each for each in aggregates_in(node)):

@@ -364,7 +364,7 @@ def _is_null(node: exp.Expr) -> exp.Expr:
 
 
 def _only(value: exp.Expr, rows: exp.Expr) -> exp.Expr:
-    """The value, which fails to be computed where there are several rows: the text is no number."""
+    """The value, which fails to be computed where there are several rows: the text is not a number."""
     several = exp.GT(this=rows.copy(), expression=exp.Literal.number(1))
     text = exp.Case(ifs=[exp.If(this=several, true=exp.Literal.string(_SEVERAL))], default=exp.Literal.string("1"))
     number = exp.Cast(this=text, to=exp.DataType.build("BIGINT"))

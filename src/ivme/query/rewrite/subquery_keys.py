@@ -279,7 +279,7 @@ def group_by(inner: exp.Select, keys: list[exp.Expr]) -> None:
 
 
 def pair_of(node: exp.Expr, names: Names) -> tuple[exp.Expr, exp.Expr] | None:
-    """The sides of an equality between the subquery and the query around, the inner one first; None if it is none."""
+    """The sides of an equality of the subquery and the query around it, the inner one first; None if it is not one."""
     sides = [node.this.unnest(), node.expression.unnest()] if isinstance(node, exp.EQ) else []
     outer = [{True} if isinstance(side, exp.Placeholder) else _sides(side, names) for side in sides]
     if any(has_query(side) for side in sides):

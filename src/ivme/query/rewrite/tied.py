@@ -60,7 +60,7 @@ def first_row(query: exp.Expr) -> exp.Select | None:
 
 
 def _limit(query: exp.Expr) -> int | None:
-    """The number of rows that LIMIT leaves; None if there is none, or if it is no number."""
+    """The number of rows that LIMIT leaves; None if there is none, or if it is not a number."""
     clause = query.args.get("limit")
     number = None if clause is None else clause.args.get("expression") or clause.args.get("count")
     if not isinstance(number, exp.Literal) or number.is_string or not number.this.isdigit():

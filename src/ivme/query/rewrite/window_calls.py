@@ -102,7 +102,7 @@ def _number(source: SqlText, window: exp.Window, call: exp.Expr, function: str) 
     node = None if given is None else call.args.get(given)
     if node is None:
         if function in ("ntile", "nth_value"):
-            raise source.unsupported(f"{function.upper()} needs a whole number", window, "write it behind the column")
+            raise source.unsupported(f"{function.upper()} needs a whole number", window, "write it after the column")
         return 1
     number = _whole(node)
     least = -_MOST if function in SHIFTS else 1

@@ -127,7 +127,7 @@ def take_windows(source: SqlText, node: exp.Select) -> Windowed:
             kept.append(item.copy() if is_star(item) else aliased(item.unalias().copy(), _name_of(item)))
             continue
         if stars and stars[0] < place < stars[-1]:
-            raise source.unsupported("a window function between two stars is not supported", item, "write it behind")
+            raise source.unsupported("a window function between two stars is not supported", item, "write it after")
         items.append(item)
     rows.set("expressions", kept)
     aliases = {item.alias.lower(): item.unalias() for item in node.expressions if item.alias}

@@ -82,7 +82,7 @@ def refused_events(database: StateDatabase, table: Table, changes: TableChanges,
 
 
 def without_letters(changes: TableChanges, letters: pa.Table) -> TableChanges:
-    """The changes without those that were set aside; letters that were never rows of the table are no part of them."""
+    """The changes without those that were set aside; letters that were never rows of the table are not part of them."""
     if RAW in letters.column_names:
         letters = letters.filter(letters.column(RAW).is_null())
     if not letters.num_rows:

@@ -1,4 +1,4 @@
-"""A Delta table that is kept equal to a view, by key: each batch is one MERGE, and one commit.
+"""A Delta table that mirrors a view, by key: each batch is one MERGE, and one commit.
 
 The number of the batch is an application transaction of that commit, so that a batch that comes again after a crash
 changes nothing. A MERGE rewrites the files that have rows of the batch's keys: its cost grows with them, not with the
@@ -35,7 +35,7 @@ def same_key(key: tuple[str, ...]) -> str:
 
 
 class DeltaMergeWriter(DeltaWriter):
-    """Merges through deltalake; the first batch, and one after the view was written otherwise, replaces all rows."""
+    """Merges through deltalake; the first batch, and one after the view was redefined, replaces all rows."""
 
     def __init__(self, sink: Sink, application: str, key: Key) -> None:
         super().__init__(str(sink.path), application, dict(sink.options), "rows")

@@ -96,7 +96,7 @@ class Directory:
 
     @property
     def _seen(self) -> dict[str, Stamp]:
-        """The stamps of files that were looked at; asked for only once a batch that was not applied is forgotten."""
+        """The stamps of files that were looked at; needed only once a batch that was not applied is forgotten."""
         if self._looked_at is None:
             self._looked_at = self._journal.stamps(self.table.name)
         return self._looked_at

@@ -8,7 +8,7 @@ The life of a batch:
 4. The sinks write what changed in the views, each idempotent by the number.
 5. The journal notes that the sinks have it.
 
-After a crash before 3 nothing of the batch is there, and it is planned anew. After a crash between 3 and 5 the batch is
+After a crash before 3 nothing of the batch exists, and it is planned again. After a crash between 3 and 5 the batch is
 read again from its plan, and `replay` makes the changes that a sink lacks.
 """
 
@@ -257,7 +257,8 @@ class Driver:
             self._check_letters(planned, found, read.size)
             self.apply_prepared(planned, found, start, lag)
         for name, letters in found.letters.items():
-            self.report(Refused(name, letters_name(planned.number), told(letters, max(read.size, letters.num_rows))))
+            count = letters.num_rows
+            self.report(Refused(name, letters_name(planned.number), told(letters, max(read.size, count)), count))
 
     def _check_letters(self, planned: Planned, found: Prepared, rows: int) -> None:
         """Stops at bad rows if the pipeline is to, or if too many wait already; otherwise keeps them."""
@@ -290,10 +291,12 @@ class Driver:
                 if delta.size:
                     batch.apply(name, delta.rows, delta.weights)
         engine = time.perf_counter() - applying
+        rewritten = self.outlets.rewritten
         changes_out = self.outlets.write(planned.number)
+        rewritten = self.outlets.rewritten - rewritten
         seconds = time.perf_counter() - start
         rows = sum(changes[each.table.name].size for each in self.pipeline.tables if each.table.name in changes)
-        self.report(Applied(planned.number, table, rows, changes_out, seconds, engine, lag))
+        self.report(Applied(planned.number, table, rows, changes_out, seconds, engine, lag, rewritten))
 
     def _without(self, planned: Planned, files: list[ChangeFile], reasons: dict[str, str]) -> None:
         source = self.sources[planned.source]
@@ -310,7 +313,7 @@ class Driver:
         self._take(Planned(planned.number, planned.source, files_plan(rest)), rest)
 
     def _changes_again(self, planned: Planned, read: Callable[[], SourceBatch]) -> Mapping[str, TableChanges]:
-        """The changes of a batch that the database has: those that were kept, or what the source gives again."""
+        """The changes of a batch that the database has: those that were stored, or what the source gives again."""
         kept = self.taken.load(planned.number)
         if kept is not None:
             return kept
@@ -333,7 +336,7 @@ class Driver:
     # After a crash
 
     def _recover(self, old: Definitions) -> None:
-        """Takes up what the last run left: a batch of which nothing was applied is planned anew, and sinks that lack
+        """Continues where the last run ended: a batch of which nothing is applied is planned again, and sinks that lack
         the last one get it, under the views that were there then."""
         last = self.journal.last()
         if last is None or last.number < self.reached:
@@ -356,7 +359,7 @@ class Driver:
             self._recover_stream(last)
 
     def _loaded_again(self, table: str, number: int) -> Mapping[str, TableChanges]:
-        """The changes of a batch that loaded a table: those that were kept, or all that the table has."""
+        """The changes of a batch that loaded a table: those that were stored, or all that the table has."""
         return self.taken.load(number) or {table: TableChanges(*self.database.contents(table))}
 
     def _recover_stream(self, last: Planned) -> None:

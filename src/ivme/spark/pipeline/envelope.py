@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 MOVED = -2
-"""The weight of the row before an update: its key goes if it is another one than that of the row after."""
+"""The weight of the row before an update: its key goes if it differs from that of the row after."""
 
 TRANSACTION, NUMBER = "ivme_transaction", "ivme_number"
 """The columns with the transaction of an event, and its number there."""
 
+_OPERATIONS = ("c", "r", "u", "d", "t")
 _CORRUPT = "ivme_corrupt"
 
 
@@ -92,8 +93,9 @@ def _reason() -> Column:
 
     needs_after = sf.col("op").isin("c", "r", "u") & sf.col("after").isNull()
     needs_before = (sf.col("op") == "d") & sf.col("before").isNull()
-    unknown = sf.col("op").isNull() | ~sf.col("op").isin("c", "r", "u", "d", "t")
-    said = sf.concat(sf.lit("malformed: the operation "), sf.coalesce("op", sf.lit("missing")), sf.lit(" is unknown"))
+    unknown = sf.col("op").isNull() | ~sf.col("op").isin(*_OPERATIONS)
+    known = f" is unknown; Debezium has {', '.join(_OPERATIONS)}"
+    said = sf.concat(sf.lit("malformed: the operation "), sf.coalesce("op", sf.lit("missing")), sf.lit(known))
     return (
         sf.when(sf.col(_CORRUPT).isNotNull(), sf.lit("malformed: the event is not JSON with the table's columns"))
         .when(unknown, said)

@@ -52,14 +52,24 @@ def weight_text(changes: Changes, *, strict: bool) -> str:
     if changes.operation is None:
         return "CAST(1 AS bigint)"
     operation = f"lower(trim({quoted(changes.operation)}))"
-    inserts = UPSERTS if changes.is_keyed else INSERTS
-    kinds = [(inserts, 1), (DELETES, -1), *([(TRUNCATES, 0)] if changes.is_keyed else [])]
-    cases = "".join(f" WHEN {operation} IN ({', '.join(map(literal, words))}) THEN {sign}" for words, sign in kinds)
-    bad = "NULL"
-    if strict:
-        known = literal(f" is not one of {', '.join((*inserts, *DELETES))}")
-        bad = f"raise_error(concat('the operation ', coalesce({operation}, 'missing'), {known}))"
+    kinds = _operations(changes).items()
+    cases = "".join(f" WHEN {operation} IN ({', '.join(map(literal, words))}) THEN {sign}" for sign, words in kinds)
+    bad = f"raise_error({_unknown_operation(changes)})" if strict else "NULL"
     return f"CAST(CASE{cases} ELSE CAST({bad} AS bigint) END AS bigint)"
+
+
+def _operations(changes: Changes) -> dict[int, tuple[str, ...]]:
+    """The names of operations by the sign of the weight they stand for."""
+    return {1: UPSERTS, -1: DELETES, 0: TRUNCATES} if changes.is_keyed else {1: INSERTS, -1: DELETES}
+
+
+def _unknown_operation(changes: Changes) -> str:
+    """What is said of an operation that is not one: its name, those that are, and how to have updates."""
+    assert changes.operation is not None
+    known = ", ".join(name for names in _operations(changes).values() for name in names)
+    updates = "" if changes.is_keyed else "; updates and upserts need `upsert: true`"
+    told = f"coalesce({quoted(changes.operation)}, 'missing')"
+    return f"concat('the operation ', {told}, {literal(f' is unknown; use one of {known}{updates}')})"
 
 
 def _cast(value: str, type_: Type, *, permissive: bool) -> str:
@@ -89,8 +99,7 @@ def _reason(given: Collection[str], weight: str, changes: Changes, misfits: list
     columns = f"concat_ws(', ', {', '.join(misfits)})"
     unknown = literal("malformed: the weight is missing")
     if changes.operation is not None:
-        told = f"coalesce({quoted(changes.operation)}, 'missing')"
-        unknown = f"concat('malformed: the operation ', {told}, ' is unknown')"
+        unknown = f"concat('malformed: ', {_unknown_operation(changes)})"
     found = (
         f"CASE WHEN length({columns}) > 0 THEN concat('malformed: not a value of its type in ', {columns})"
         f" WHEN {weight} IS NULL THEN {unknown} END"

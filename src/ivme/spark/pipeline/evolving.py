@@ -1,8 +1,8 @@
 """Tables whose declaration in the file has changed: columns are added, and types become wider.
 
-Views are dropped before and made anew after, so that none stands in the way. Adding a column is one durable step of
-the database. A wider type is not: the rows are first written to a file of the state, and the table is made anew from
-it, also after a crash in between. Sinks of rows and merged tables are written again behind it (`EVOLVED`).
+Views are dropped before and recreated after, so that none stands in the way. Adding a column is one durable step of
+the database. A wider type is not: the rows are first written to a file of the state, and the table is recreated from
+it, also after a crash in between. Sinks of rows and merged tables are written again after it (`EVOLVED`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _refuse_unwritten(driver: Driver) -> None:
 
 
 def evolve_tables(driver: Driver) -> None:
-    """Brings the tables of the state to what the file declares, and notes it."""
+    """Changes the tables of the state to what the file declares, and notes it."""
     for source in driver.pipeline.tables:
         for table in tables_of(driver.pipeline, source):
             noted = driver.journal.fact(f"table {table.name}")
@@ -110,7 +110,7 @@ def _save(driver: Driver, table: Table) -> None:
 
 
 def _remake(driver: Driver, table: Table) -> None:
-    """Makes a table anew from the file of its rows; safe to repeat after a crash."""
+    """Recreates a table from the file of its rows; safe to repeat after a crash."""
     path = driver.pipeline.state / "widening" / f"{table.name}.parquet"
     saved = pq.read_table(path)
     old = tuple(column for column in table.columns if column.name in saved.column_names)

@@ -78,7 +78,7 @@ class IcebergWriter:
     def _commit(self, table: IcebergTable, batch: int, change: Callable[[Transaction], None]) -> None:
         from pyiceberg.exceptions import CommitFailedException
 
-        table.metadata.properties[_RETRIES] = "0"  # of this copy: a second try would write behind another driver's
+        table.metadata.properties[_RETRIES] = "0"  # of this copy: a second try would write after another driver's
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message="Delete operation did not match any records")

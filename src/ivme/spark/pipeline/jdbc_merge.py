@@ -1,4 +1,4 @@
-"""A table of another database that is kept equal to a view, by key, through JDBC: each batch is one transaction there.
+"""A table of another database that mirrors a view, by key, through JDBC: each batch is one transaction there.
 
 Spark writes the rows of a batch to a table beside the target (`<table>_ivme`). One transaction of the other database
 then takes away the rows whose keys changed, puts the new ones in, and notes the number of the batch in `ivme_batches`,
@@ -30,7 +30,7 @@ _COMPARED = "VARCHAR(2000)"
 
 
 class JdbcMergeWriter:
-    """Merges through JDBC; the first batch, and one after the view was written otherwise, replaces all rows."""
+    """Merges through JDBC; the first batch, and one after the view was redefined, replaces all rows."""
 
     def __init__(self, spark: SparkSession, sink: Sink, application: str, key: Key) -> None:
         if not hasattr(spark, "_jvm"):

@@ -3,7 +3,7 @@
 A batch is a range of the column: above the greatest value that was taken, up to the greatest that is there. A row that
 is written with a smaller value later, or deleted, is not seen: the column must be one that every write sets, such as a
 version or a time, and `delay` keeps a distance from now for transactions that end late. Reading a range again may give
-other rows, so that what was read is kept until the sinks have it.
+other rows, so that what was read is stored until the sinks have it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON lines with every key accounted for: Spark's own reader drops keys that it does not expect, without a word."""
+"""JSON lines with every key accounted for: Spark's own reader drops keys that it does not expect, silently."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_lines(spark: SparkSession, paths: Iterable[str]) -> DataFrame:
 
 
 def judged_json(spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str], corrupt: str) -> DataFrame:
-    """The lines of the files as rows of a layout; those that are none, or have other keys, have a reason."""
+    """The lines of the files as rows of a layout; lines that are not rows, or have other keys, have a reason."""
     from pyspark.sql import functions as sf
     from pyspark.sql.types import StringType, StructType
 

@@ -26,7 +26,7 @@ SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
 
 
 def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
-    """The rows that a table is loaded with; the source may have further columns, which nobody reads."""
+    """The rows that a table is loaded with; the source may have further columns, which are not read."""
     what = f"the source of table {table.name}"
     if rows.format == FRAME:
         frame = frame_of(rows, table.name, streaming=False)

@@ -1,4 +1,4 @@
-"""What a run has done so far, for those who watch it: Prometheus, `ivme status`, and logs as lines of JSON."""
+"""What a run has done so far, for its observers: Prometheus, `ivme status`, and logs as lines of JSON."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _HELP = {
     "batches": "Batches that were applied.",
     "rows": "Rows of changes that were applied.",
     "changes": "Rows of views that came or went.",
+    "rewrites": "Sinks that got all rows of their view, counted each time.",
     "refusals": "Batches or files of which something was set aside.",
     "seconds": "Seconds that batches took, from their plan to the last sink.",
     "engine_seconds": "Seconds of these in which the database took the changes.",
@@ -41,6 +42,7 @@ class TableMetrics:
     batches: int = 0
     rows: int = 0
     changes: int = 0
+    rewrites: int = 0
     refusals: int = 0
     seconds: float = 0.0
     engine_seconds: float = 0.0
@@ -52,6 +54,7 @@ class TableMetrics:
         self.batches += 1
         self.rows += event.rows_in
         self.changes += event.changes_out
+        self.rewrites += event.rewritten
         self.seconds += event.seconds
         self.engine_seconds += event.engine_seconds
         self.last_batch_seconds, self.last_batch, self.lag = event.seconds, event.number, event.lag
@@ -147,7 +150,7 @@ def served_metrics(metrics: RunMetrics, port: int | None) -> Iterator[int | None
 
 
 def json_lines(stream: TextIO = sys.stdout) -> Report:
-    """Reports events as lines of JSON: what a log collector takes apart without rules."""
+    """Reports events as lines of JSON, which a log collector can parse without rules."""
 
     def report(event: Event) -> None:
         kind = type(event).__name__.lower()

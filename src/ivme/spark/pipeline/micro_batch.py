@@ -105,7 +105,7 @@ class MicroBatches:
         return [(name, kind) for name, kind in named if name is not None]
 
     def take(self, frame: DataFrame, batch_id: int) -> None:
-        """Takes a micro-batch; an error is kept for the runner, since Spark passes on only its text."""
+        """Takes a micro-batch; an error is held for the runner, since Spark passes on only its text."""
         try:
             self._apply(frame, batch_id)
         except BaseException as error:
@@ -121,7 +121,7 @@ class MicroBatches:
         self._driver.take_stream(table.name, batch_id, read, self._behind(), start)
 
     def _behind(self) -> int:
-        """How far the stream is behind its source by Spark's last report, where the source tells (Kafka does)."""
+        """How far the stream is behind its source, by Spark's last report, where the source says it (Kafka does)."""
         progress = self.query.lastProgress if self.query is not None else None
         told = [source.metrics.get("maxOffsetsBehindLatest", 0) for source in progress.sources] if progress else []
         return int(max(map(float, told), default=0))

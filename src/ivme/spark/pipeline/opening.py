@@ -1,6 +1,6 @@
 """What happens when a pipeline is opened: its state is made to be what the file says.
 
-Tables that are new are made and loaded, the first time all in one batch; views are made, or made anew where their text
+Tables that are new are made and loaded, the first time all in one batch; views are made, or recreated where their text
 differs; and sinks are brought from the views that they were written under to those of the file.
 """
 
@@ -77,7 +77,7 @@ def load_all(driver: Driver) -> None:
 
 
 def _load_shards(driver: Driver, shards: ShardedState, loads: Sequence[tuple[TableSource, Rows]]) -> None:
-    """The same over shards: Spark's tasks put the rows to their shards, and none passes through the driver."""
+    """The same over shards: Spark's tasks send the rows to their shards, and none passes through the driver."""
     names = ", ".join(source.table.name for source, _ in loads)
     with _told(driver, "load", names, 0, 1), shards.batch(source=SOURCE, position=0) as batch:
         frames = [(source, _frame(driver, source, load)) for source, load in loads]
@@ -148,7 +148,7 @@ def _frame(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
 
 
 def create_views(driver: Driver) -> None:
-    """Makes the views that are not there as the file has them; if one differs, all are made anew."""
+    """Makes the views that are not there as the file has them; if one differs, all are recreated."""
     wanted = {view.name: json.dumps([view.query, dict(view.options)]) for view in driver.pipeline.views}
     there = {name: driver.journal.fact(f"view {name}") for name in driver.database.views}
     if any(wanted.get(name) != said for name, said in there.items()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -24,10 +24,12 @@ class _Totals:
     batches: int = 0
     rows: int = 0
     changes: int = 0
+    rewritten: int = 0
     seconds: float = 0.0
     latency: float = 0.0
     lag: int = 0
-    refused: int = 0
+    refused_rows: int = 0
+    refused_files: int = 0
 
 
 class Progress:
@@ -47,7 +49,8 @@ class Progress:
             return
         totals = self._totals.setdefault(event.source, _Totals())
         if isinstance(event, Refused):
-            totals.refused += 1
+            totals.refused_rows += event.rows
+            totals.refused_files += not event.rows
             self._console.print(
                 f"quarantined {event.source}/{event.name}: {event.reason}", markup=False, soft_wrap=True
             )
@@ -62,12 +65,13 @@ class Progress:
         totals.batches += 1
         totals.rows += event.rows_in
         totals.changes += event.changes_out
+        totals.rewritten += event.rewritten
         totals.seconds += event.seconds
         totals.latency, totals.lag = event.seconds, event.lag
 
     @contextmanager
     def opening(self) -> Iterator[None]:
-        """Shows bars for loads and builds while a pipeline is opened, if somebody looks at a terminal."""
+        """Shows bars for loads and builds while a pipeline is opened, if the output is a terminal."""
         if not self._console.is_terminal:
             yield
             return
@@ -95,7 +99,7 @@ class Progress:
 
     @contextmanager
     def shown(self) -> Iterator[None]:
-        """Shows the table while a pipeline runs, if somebody looks at a terminal."""
+        """Shows the table while a pipeline runs, if the output is a terminal."""
         if not self._console.is_terminal:
             yield
             return
@@ -107,34 +111,49 @@ class Progress:
                 self._live = None
 
     def _table(self) -> Table:
-        table = Table(
-            "changes of", "batches", "rows in", "rows/s", "changes out", "latency", "lag", "files quarantined"
-        )
+        out = ["changes out", *(["sinks rewritten"] if any(t.rewritten for t in self._totals.values()) else [])]
+        table = Table("changes of", "batches", "rows in", "rows/s", *out, "latency", "lag", "quarantined")
         for column in table.columns[1:]:
             column.justify = "right"
         for source, t in self._totals.items():
             speed = f"{t.rows / t.seconds:,.0f}" if t.seconds else "-"
-            cells = (f"{t.batches:,}", f"{t.rows:,}", speed, f"{t.changes:,}", f"{t.latency:.2f} s", f"{t.lag:,}")
-            table.add_row(source, *cells, f"{t.refused:,}")
+            written = (f"{t.changes:,}", f"{t.rewritten:,}")[: len(out)]
+            cells = (f"{t.batches:,}", f"{t.rows:,}", speed, *written, f"{t.latency:.2f} s", f"{t.lag:,}")
+            table.add_row(source, *cells, _quarantined([t]))
         return table
 
-    def summary(self) -> str:
-        """One line for the end."""
+    def summary(self, rewritten: int = 0) -> str:
+        """One line for the end; `rewritten` is how many times sinks got all rows of their view."""
         every = self._totals.values()
         took = time.perf_counter() - self._start
+        told = f"sinks rewritten {counted(rewritten, 'time')}" if rewritten else ""
         return (
             f"{counted(sum(t.batches for t in every), 'batch', 'batches')}, "
             f"{counted(sum(t.rows for t in every), 'row')} in, "
-            f"{counted(sum(t.changes for t in every), 'change')} out, "
-            f"{counted(sum(t.refused for t in every), 'file')} quarantined, "
+            f"{_out(sum(t.changes for t in every), told, ', ')}, "
+            f"{_quarantined(every)} quarantined, "
             f"{took:.1f} s"
         )
 
 
 def line(event: Applied) -> str:
     """A batch in one line."""
+    rewritten = f"{counted(event.rewritten, 'sink')} rewritten" if event.rewritten else ""
     return (
         f"batch {event.number}  {event.source}  {counted(event.rows_in, 'row')} in  "
-        f"{counted(event.changes_out, 'change')} out  "
+        f"{_out(event.changes_out, rewritten, '  ')}  "
         f"{event.seconds:.2f} s  {event.lag:,} waiting"
     )
+
+
+def _out(changes: int, rewritten: str, between: str) -> str:
+    """What sinks got; without changes, only what was rewritten: there may be no sink of changes."""
+    changed = f"{counted(changes, 'change')} out" if changes or not rewritten else ""
+    return between.join(filter(None, (changed, rewritten)))
+
+
+def _quarantined(every: Collection[_Totals]) -> str:
+    """The rows and whole files in quarantine; only rows if there are no files, and the other way round."""
+    rows, files = (sum(getattr(each, name) for each in every) for name in ("refused_rows", "refused_files"))
+    told = [*([counted(rows, "row")] if rows or not files else []), *([counted(files, "file")] if files else [])]
+    return " and ".join(told)

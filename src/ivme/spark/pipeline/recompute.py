@@ -1,4 +1,4 @@
-"""Views computed anew by plain Spark SQL, from the sources: what `ivme verify` compares with.
+"""Views recomputed by plain Spark SQL, from the sources: what `ivme verify` compares with.
 
 The text of an SQL view goes to Spark as it is, or in Spark's words if it cannot read it, and so does the SQL that rules
 stand for which are more than one join; their closures are frames. Other rules, views with parameters (which Spark could
@@ -31,7 +31,7 @@ Frames = Mapping[str, "DataFrame"]
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """The rows of a view by Spark, and the text that it was asked where that is not the view's own."""
+    """The rows of a view by Spark, and the text that it ran where that is not the view's own."""
 
     frame: DataFrame
     text: str = ""

@@ -1,6 +1,6 @@
 """What happens to sinks when the file differs from the one they were written under.
 
-A sink of changes adds up to its view. If the view is written otherwise, the sink gets the difference between the rows
+A sink of changes adds up to its view. If the view is redefined, the sink gets the difference between the rows
 that the old text has and those that the new one has, over the same tables, as one more batch. Both are computed by
 databases in memory, so that after a crash the same batch is made again.
 """

@@ -2,7 +2,7 @@
 
 A file of such changes is taken as one batch, like any other: planned in the journal, applied in one transaction with
 its number, and written to the sinks. What is still refused waits in a file of that batch; the old file goes once the
-database has the batch, also after a crash. Texts that never were rows of the table go on waiting for a person.
+database has the batch, also after a crash. Texts that never were rows of the table wait until someone corrects them.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _prepared(driver: Driver, table: str, read: SourceBatch, number: int) -> Pre
 
 
 def finish_redelivery(driver: Driver, planned: Planned, old: Definitions) -> None:
-    """Takes up such a batch after a crash: it is forgotten, or its sinks get it and the old file goes."""
+    """Ends such a batch after a crash: it is forgotten, or its sinks get it and the old file goes."""
     table = table_of(planned.source)
     path = driver.quarantine.folder / table / planned.plan["letters"]
     left = driver.quarantine.letters_of(table, planned.number)

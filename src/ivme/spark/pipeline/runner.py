@@ -73,7 +73,7 @@ def _is_running(stream: MicroBatches) -> bool:
 
 
 def _stop(driver: Driver, streams: list[MicroBatches]) -> None:
-    """Stops streams after the batch under way: the driver takes no more, so that nobody waits for anybody."""
+    """Stops streams after the batch under way: the driver takes no more, so that no thread waits for another."""
     driver.halt()
     for stream in streams:
         try:

@@ -1,4 +1,4 @@
-"""Where the rows of a view, or their changes, are written: each batch once, however often it is written.
+"""Where the rows of a view, or their changes, are written: each batch once, however many times it is written.
 
 A sink gets the number of the batch with it. Parquet files carry it in their path or metadata, and appear by renaming;
 a Delta table has it in its log as an application transaction, written in the same commit; what Spark itself

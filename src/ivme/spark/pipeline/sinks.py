@@ -69,6 +69,8 @@ class Sinks:
         followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
         self._stale: set[str] = set()
+        self.rewritten = 0
+        """How many times a sink got all rows of its view."""
         self._started = {sink.name for sink in pipeline.sinks if journal.written(sink.name) is not None}
 
     def write(self, batch: int) -> int:
@@ -134,7 +136,7 @@ class Sinks:
         return bool(self._unsure(self._lacking(batch), batch))
 
     def _lacking(self, batch: int) -> list[Sink]:
-        """The sinks that have earlier batches, and do not have this one by what the journal knows."""
+        """The sinks that have earlier batches, and lack this one according to the journal."""
         written = [(sink, self._journal.written(sink.name)) for sink in self._pipeline.sinks]
         return [sink for sink, last in written if last is not None and last < batch]
 
@@ -195,6 +197,7 @@ class Sinks:
     def _write_rows(self, sink: Sink, batch: int) -> None:
         frame = self._frames.rows(sink.view) if self._frames is not None and self._is_from_tasks(sink) else None
         self._write(sink, batch, self._database.view(sink.view).to_arrow() if frame is None else frame)
+        self.rewritten += 1
 
     def _write(self, sink: Sink, batch: int, rows: pa.Table | DataFrame) -> None:
         """Writes a batch; what Spark does for it is named after the view and the sink."""

@@ -1,4 +1,4 @@
-"""Sources of changes that are asked for more: each says what its next batch consists of, and reads a batch again.
+"""Sources of changes that are polled: each says what its next batch consists of, and reads a batch again.
 
 `next_plan` gives a plan, which is plain data for the journal; `read` turns a plan into rows and weights,
 always the same ones however many times it is called. That is all that exactly-once needs from a source.

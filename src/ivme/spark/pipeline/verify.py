@@ -48,10 +48,10 @@ class Compared:
     seconds: float
     differences: tuple[str, ...] = ()
     note: str = ""
-    """Why Spark was not asked."""
+    """Why Spark did not run it."""
 
     text: str = ""
-    """What Spark was asked, where that is not the view's own text."""
+    """The text that Spark ran, where that is not the view's own."""
 
 
 def verify_pipeline(driver: Driver) -> Iterator[Compared]:

@@ -31,7 +31,7 @@ COUNT = "ivme count"
 
 
 def why_unknown(driver: Driver, source: TableSource) -> str:
-    """Why the rows of a table cannot be made of its sources again; "" if they can, or if nobody expects it."""
+    """Why the rows of a table cannot be made of its sources again; "" if they can, or if that is not expected."""
     name, changes = source.table.name, driver.sources.get(source.table.name)
     if isinstance(changes, Directory):
         applied = driver.journal.applied(name, driver.reached)
@@ -82,7 +82,7 @@ def table_frame(driver: Driver, source: TableSource) -> DataFrame:
 
 
 def history_frame(driver: Driver, source: TableSource) -> DataFrame:
-    """All events of a table with a history, from its source; of a stream, or where some are gone, as they are kept."""
+    """All events of a table with a history, from its source; of a stream, or where some are gone, as stored."""
     assert source.changes is not None
     table = history_table(source.table, source.changes.sequence_types[0])
     read = None if why_unknown(driver, source) else _all_changes(driver, source.table)

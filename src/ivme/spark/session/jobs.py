@@ -32,7 +32,7 @@ def described_jobs(spark: SparkSession, group: str, description: str) -> Iterato
 
 
 def share_done(spark: SparkSession, group: str) -> float:
-    """How much of the running stages of a group of jobs is done, from 0 to 1; 0 where nobody can tell."""
+    """How much of the running stages of a group of jobs is done, from 0 to 1; 0 if that is unknown."""
     if not hasattr(spark, "_jvm"):
         return 0.0
     tracker = spark.sparkContext.statusTracker()

@@ -53,7 +53,7 @@ def open_session(
 
     `conf` comes last and overrides. With `log`, what a new JVM writes to its standard error goes to that file.
     `archives`, or the environment's IVME_SPARK_ARCHIVES, is a folder where an archive of classes may be
-    (`ivme.spark.session.java`); a session that uses one is taken to be short-lived.
+    (`ivme.spark.session.java`); a session that uses one is assumed to be short-lived.
     """
     if archives is None and ARCHIVES in os.environ:
         archives = Path(os.environ[ARCHIVES])
@@ -116,7 +116,7 @@ def _java_options(archives: Path | None) -> str:
 
 @contextmanager
 def _standard_error_to(log: Path | None) -> Iterator[None]:
-    """What processes started inside inherit as standard error: a file, so that a JVM's chatter spares the terminal."""
+    """What processes started inside inherit as standard error: a file, to keep a JVM's messages off the terminal."""
     if log is None:
         yield
         return

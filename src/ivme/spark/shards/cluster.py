@@ -1,4 +1,4 @@
-"""Shards beside a Spark session: in child processes of the driver, and rows of DataFrames put by Spark's tasks."""
+"""Shards beside a Spark session: in child processes of the driver, and rows of DataFrames sent by Spark's tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of Spark DataFrames to their shards, put by Spark's tasks: no row passes through the driver."""
+"""Rows of Spark DataFrames, sent to their shards by Spark's tasks: no row passes through the driver."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def place_frame(
     transaction: str,
     name: str,
 ) -> list[PutPlace]:
-    """Puts the rows of a DataFrame to the shards that they are for, each task its own, under a key of its attempt.
+    """Sends the rows of a DataFrame to their shards, each task its own, under a key of its attempt.
 
     Only the attempts that Spark says succeeded count, whatever others have put.
     """

@@ -1,7 +1,7 @@
 """Objects that only one driver can make, in Hadoop's file systems: written beside their place, and renamed to it.
 
 `FileContext.rename` without OVERWRITE fails if the name is taken; the name node of HDFS does it in one step. So an
-object is whole when it has its name, which a `create(overwrite=false)` and writing behind it would not give.
+object is whole when it has its name, which a `create(overwrite=false)` and writing afterwards would not give.
 """
 
 from __future__ import annotations

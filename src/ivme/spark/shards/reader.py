@@ -123,7 +123,7 @@ class ChangeReader(DataSourceStreamReader):
         return [InputPartition(steps[i : i + size]) for i in range(0, len(steps), max(size, 1))]
 
     def commit(self, end: Mapping[str, int]) -> None:
-        """What is before `end` is no longer kept for this stream."""
+        """What is before `end` is no longer stored for this stream."""
         _checkpoint(self._root).write_consumer(self._consumer, self._view, end["step"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

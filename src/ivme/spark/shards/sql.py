@@ -1,6 +1,6 @@
 """A view with parameters as a function of Spark SQL: a Python table function that asks the shards.
 
-A call costs some 100 ms: it is for joins that are asked now and then, not for serving.
+A call costs some 100 ms: it is for joins that run now and then, not for serving.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class SparkTasks:
         self._failures: dict[int, str] = {}
 
     def start(self, hosts: Sequence[HostStart], registry: Registry) -> None:
-        del registry  # which hosts live, their beats tell
+        del registry  # their beats say which hosts are alive
         for start in hosts:
             thread = threading.Thread(target=self._run, args=(start,), name=f"ivme-host-{start.host}", daemon=True)
             self._threads.append(thread)

@@ -1,6 +1,6 @@
 """The port beside a pipeline's database that Spark's tasks ask for rows of views.
 
-It listens on the driver's own address, takes only who has the token in the state, and changes nothing. Requests and
+It listens on the driver's own address, answers only callers with the state's token, and changes nothing. Requests and
 filters are applied here, so that only rows that are wanted travel. A question is answered from one state of the
 database, while batches go on.
 """
@@ -98,7 +98,7 @@ class _Server(flight.FlightServerBase):  # type: ignore[misc]
 
 @contextmanager
 def _errors_told() -> Iterator[None]:
-    """Errors of ivme are told to who asked; others are told by gRPC as what they are."""
+    """Errors of ivme are sent to the caller; gRPC reports others as they are."""
     try:
         yield
     except IvmeError as error:

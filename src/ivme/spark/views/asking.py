@@ -107,7 +107,7 @@ def ask(address: Address, question: Question) -> pa.Table:
 
 
 def is_answering(address: Address) -> bool:
-    """Whether somebody is there who takes the token."""
+    """Whether a server is there that takes the token."""
     try:
         list(_client(address.place).do_action(flight.Action("ping", b""), _options(address)))
     except flight.FlightError:
@@ -117,7 +117,7 @@ def is_answering(address: Address) -> bool:
 
 @cache
 def _client(place: str) -> flight.FlightClient:
-    """The connection of this process to a pipeline; it connects anew by itself."""
+    """The connection of this process to a pipeline; it reconnects by itself."""
     return flight.FlightClient(place)
 
 

@@ -83,7 +83,7 @@ class AddressPartition(InputPartition):
 
 
 class ViewReader(DataSourceReader):
-    """The rows of a view, asked for by one task when it runs."""
+    """The rows of a view, requested by one task when it runs."""
 
     def __init__(self, state: str, view: str, told: Described) -> None:
         self._state, self._view, self._told = state, view, told

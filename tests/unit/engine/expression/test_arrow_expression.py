@@ -16,11 +16,12 @@ from ivme.errors import DataError
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.functions import COMPARISONS, FUNCTIONS
 from ivme.query.inference import type_of
+from tests.example_counts import examples
 from tests.random_expressions import ANYTHING, ROWS, TABLE, as_shown, expected, expressions
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_columns_are_evaluated_as_rows_are(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     expression = data.draw(expressions(kind))

@@ -1,7 +1,7 @@
 """Skew-aware plans for counts: queries without free variables (source 000).
 
 For each signature the change of one part is joined with the other parts, or with views over several of them that are
-stored because that is cheaper; such a view is kept in the same way. A search over all connected sets of atoms finds,
+stored because that is cheaper, and maintained in the same way. A search over all connected sets of atoms finds,
 for each signature, which views to store so that no update costs more than it must. For triangles it finds the three
 views over a light middle (source 000, Figure 2; here in linear space); for paths, cycles and Loomis-Whitney
 queries plans of our own.
@@ -98,7 +98,7 @@ class CountSearch:
         return self._shared[atoms]
 
     def upkeep(self, atoms: Atoms) -> Upkeep | None:
-        """The cheapest way to keep the view over these atoms; None if there is none below the limit."""
+        """The cheapest plan that maintains the view over these atoms; None if there is none below the limit."""
         if atoms not in self._kept:
             self._kept[atoms] = self._upkeep(atoms)
         return self._kept[atoms]
@@ -170,7 +170,7 @@ class CountSearch:
         return self._connected[atoms]
 
     def _joined(self, label: str, begun: PartialJoin, piece: Atoms, kept: frozenset[str]) -> PartialJoin:
-        """What joining one more piece may find for one change; afterwards what nobody needs is summed."""
+        """What joining one more piece may find for one change; afterwards what is not needed is summed away."""
         fixed, schema = self._schemas[label], self.schema(piece)
         rest = tuple(other for other in begun.rest if other is not piece)
         order = (*begun.order, piece)

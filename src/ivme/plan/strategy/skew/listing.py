@@ -1,7 +1,7 @@
 """Skew-aware plans for queries with free variables that are not hierarchical: triangles first of all (003, chapter 6).
 
 Every join variable is split on, so each signature says which variables are heavy. For a signature there are two kinds
-of plans: a listing of the skew-aware query's answer, kept by joining each delta with the other parts; or a view tree
+of plans: a list of the skew-aware query's answer, maintained by joining deltas with the other parts; or a view tree
 with one variable at the bottom. The cheaper one is taken. For triangles this gives Figures 6.1, 6.5 and 6.10: a tree
 over the light variable where the two others are heavy, and listings elsewhere.
 """
@@ -170,7 +170,7 @@ def _parents(cqap: Cqap, chain: list[str]) -> dict[str, str | None]:
 
 
 def _listing(whole: Cqap, leaves: Leaves, labels: tuple[str, ...], suffix: str) -> tuple[Tree, Branch]:
-    """The answer of a skew-aware query over its free variables, kept by first-order deltas."""
+    """The answer of a skew-aware query over its free variables, maintained by first-order deltas."""
     uses = Counter(variable for label in labels for variable in leaves.source(label).schema)
     needed = {variable for variable in uses if uses[variable] > 1} | whole.free
     parts = {label: Leaf(label, tuple(v for v in leaves.source(label).schema if v in needed)) for label in labels}
@@ -237,7 +237,7 @@ def footprint_of(tree: Tree, branch: Branch, leaves: Leaves, roles: tuple[Role, 
     """What a signature's plan does, with atoms by their number.
 
     It is the same for all signatures: they call parts by other names, and may read a tree's views in another order, but
-    which views there are, what they join, and which columns are kept does not depend on sides.
+    which views there are, what they join, and which columns are stored does not depend on sides.
     """
     mine = replace(leaves, sources=tuple(source for source in leaves.sources if source[0] in tree.labels))
     splits = splits_of(roles, dict.fromkeys((role.partition for role in roles), HALF))

@@ -3,7 +3,7 @@
 An *ear* is an atom with outputs that no other atom has, whose other variables are free. Which of its values go with a
 row of the rest is known as soon as the row is, so the rest, the *core*, needs to know only whether there are any: the
 ear becomes an indicator on its shared variables, and its own are looked up inside each row of the core. The path
-Q(A, B, C, D) = R(A, B), S(B, C), T(C, D) has the core Q(B, C) = ∃R(B), S(B, C), ∃T(C), which is kept in N^½ with
+Q(A, B, C, D) = R(A, B), S(B, C), T(C, D) has the core Q(B, C) = ∃R(B), S(B, C), ∃T(C), which is maintained in N^½ with
 constant delay, where the path itself would take N.
 
 A plan of the core is made first, with the ears' own outputs bound; then the ears' leaves are replaced by indicators,

@@ -176,7 +176,7 @@ def _whole(leaves: Leaves, label: str) -> Leaf:
 
 
 def _named(leaves: Leaves, label: str, names: Mapping[str, str], needed: Container[str]) -> Reference:
-    """A part under the query's own names for its inputs, with the variables that somebody needs."""
+    """A part under the query's own names for its inputs, with the variables that are needed."""
     leaf = Leaf(label, tuple(variable for variable in leaves.source(label).schema if variable in needed))
     return Reference(leaf, tuple(names.get(variable, variable) for variable in leaf.schema))
 
