@@ -268,6 +268,10 @@ private:
             part.path->trim();
         }
         if (chain) chain->trim();
+        strings.clear();
+        for (Part& part : parts) {
+            if (done && part.weight > 0) part.path->keep_strings(*part.rows);
+        }
         return done;
     }
 
