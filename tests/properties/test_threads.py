@@ -178,7 +178,8 @@ def test_a_key_that_comes_twice_is_refused_wherever_it_is(threads: int) -> None:
         there: list[tuple[Any, ...]] = []
         for number, doubled in enumerate([None, 0, 1, 1500, 2999, None, 40]):
             rows = [
-                tuple(number * 10_000 + i if c < 8 else f"{c} {number} {i % 100}" for c in range(16)) for i in range(3000)
+                tuple(number * 10_000 + i if c < 8 else f"{c} {number} {i % 100}" for c in range(16))
+                for i in range(3000)
             ]
             if doubled is not None:
                 rows.insert(doubled, rows[-1] if number % 2 else there[number * 7])

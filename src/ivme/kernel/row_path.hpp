@@ -272,6 +272,7 @@ private:
     void run_columns(const int64_t* columns, size_t n, const int64_t* weights, bool balanced, Check check) {
         auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
+        FewRows few;
         uint64_t before = kernel_.machine.operations;
         if (chain_) chain_->begin();
         kernel_.undoably([&] {
