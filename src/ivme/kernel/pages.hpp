@@ -65,9 +65,21 @@ inline char* reserve_pages(size_t bytes) {
 
 inline void free_pages(void* block, size_t bytes) { munmap(block, round_to_pages(bytes)); }
 
-// Of which kind the pages are that have not been touched yet.
+// Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
+// An older system does not know how, and does that.
+inline void touch_pages(void* block, size_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+    madvise(block, bytes, MADV_POPULATE_WRITE);
+#else
+    (void)block, (void)bytes;
+#endif
+}
+
+// Of which kind the pages are that have not been touched yet. A batch is about to write all of a small block, and takes
+// them in one call.
 inline void choose_pages(char* block, size_t bytes) {
     if (bytes) madvise(block, bytes, adds_few_rows ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    if (bytes < HUGE_PAGE && !adds_few_rows) touch_pages(block, bytes);
 }
 
 // Moves a block to a larger one, as one mapping: an older system cannot move several at once. What it had has been
@@ -91,16 +103,6 @@ inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
     char* fresh = old ? move_pages(static_cast<char*>(old), held, wanted) : reserve_pages(wanted);
     if (fresh) choose_pages(fresh + held, wanted - held);
     return fresh;
-}
-
-// Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
-// An older system does not know how, and does that.
-inline void touch_pages(void* block, size_t bytes) {
-#ifdef MADV_POPULATE_WRITE
-    madvise(block, bytes, MADV_POPULATE_WRITE);
-#else
-    (void)block, (void)bytes;
-#endif
 }
 
 // Gives whole huge pages of zeroes back; they are read as zeroes.
