@@ -556,6 +556,9 @@ class OrderedMap:
     def check(self) -> None: ...
     def memory_bytes(self) -> int: ...
 
+def bytes_copied() -> int:
+    """How many bytes arrays and tables have copied on this thread as they grew."""
+
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 

@@ -13,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from ivme.database import Database
@@ -22,6 +23,10 @@ from ivme.errors import DataError, StaleCursor
 from tests.databases import in_one_batch
 from tests.scenes_of_codes import SCENES, names, people
 from tests.sweeping import sweep, sweeping_always, values
+
+
+def people_of(names: list[str]) -> pa.RecordBatch:
+    return pa.record_batch({"name": names, "age": [1] * len(names)})
 
 
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
@@ -76,6 +81,49 @@ def test_strings_that_stay_are_not_looked_for_again_and_again(db: Database, monk
         db.insert("people", rows)
         db.delete("people", rows)
     assert db._runtime.domains.sweeps <= before + 2
+
+
+def test_strings_of_record_batches_are_not_looked_for_while_their_rows_stay(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reclaim, "LEAST_CODES", 500)
+    people(db)
+    batches = [people_of(names(f"part {number}", 400)) for number in range(20)]
+    for batch in batches:
+        db.insert("people", batch)
+    if not isinstance(db._runtime.backend, PureBackend):
+        assert db._runtime.domains.sweeps <= 1  # the first batch opens the way for the others
+    for batch in batches:
+        db.delete("people", batch)
+    assert values(db) <= 20 * 400 / 4
+    assert db._runtime.domains.sweeps >= 1
+
+
+def test_strings_of_record_batches_that_come_and_go_leave_nothing_behind(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reclaim, "LEAST_CODES", 500)
+    people(db)
+    db.insert("people", people_of(names("stays", 100)))
+    for number in range(20):
+        batch = people_of(names(f"goes {number}", 400))
+        db.insert("people", batch)
+        db.delete("people", batch)
+        assert values(db) <= 3 * 400 + 500
+    assert sorted(db.table("people")) == sorted((name, 1) for name in names("stays", 100))
+
+
+def test_strings_of_record_batches_that_are_refused_are_taken_back(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reclaim, "LEAST_CODES", 500)
+    db.create_table("people", {"name": "string", "age": "int"}, primary_key=["name"])
+    db.insert("people", people_of(names("stays", 100)))
+    for number in range(20):
+        with pytest.raises(DataError, match="stays 7"):
+            db.insert("people", people_of([*names(f"refused {number}", 400), "stays 7"]))
+        db.insert("people", people_of(names(f"stays as well {number}", 5)))
+        assert values(db) <= 4 * 400 + 500
 
 
 def test_long_strings_count_for_more(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,6 +33,7 @@ VIEWS = {
     "modes": "SELECT mode, COUNT(DISTINCT part) AS parts FROM lines GROUP BY mode",
     "without": "SELECT c, COUNT(o) AS orders FROM customers LEFT JOIN orders USING (c) GROUP BY c",
     "large": "SELECT c, total FROM weights WHERE total > 50",
+    "worth": "SELECT c, SUM(price * 3 - c) AS worth FROM orders WHERE price / 2 > 100 GROUP BY c",
     "pairs": "SELECT a.part, COUNT(*) AS n FROM lines a JOIN lines b ON a.o = b.o WHERE a.amount < 3 GROUP BY a.part",
 }
 MODES = ["AIR", "RAIL", "SHIP", "TRUCK", None]
@@ -132,8 +133,9 @@ def contents(db: Database) -> dict[str, Counter[Any]]:
 
 
 def check(seed: int, batches: int) -> None:
+    """On two, three or four threads."""
     stream = Stream(seed)
-    with made(1) as alone, made(3) as shared:
+    with made(1) as alone, made(2 + seed % 3) as shared:
         if seed % 2:
             changes = [alone.view("parts").changes(), shared.view("parts").changes()]
         for number in range(batches):
@@ -164,6 +166,32 @@ def test_threads_change_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(1, 30))
 def test_threads_change_nothing_at_length(seed: int) -> None:
     check(seed, 25)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_key_that_comes_twice_is_refused_wherever_it_is(threads: int) -> None:
+    """The columns of a table are stored by several threads, and none of them remain."""
+    columns = {f"c{i}": "int" if i < 8 else "string" for i in range(16)}
+    with Database(threads=threads) as db:
+        db.create_table("wide", columns, primary_key=["c3", "c5"])
+        db.create_view("counted", "SELECT c0, COUNT(*) AS n, MAX(c9) AS most FROM wide GROUP BY c0")
+        there: list[tuple[Any, ...]] = []
+        for number, doubled in enumerate([None, 0, 1, 1500, 2999, None, 40]):
+            rows = [
+                tuple(number * 10_000 + i if c < 8 else f"{c} {number} {i % 100}" for c in range(16))
+                for i in range(3000)
+            ]
+            if doubled is not None:
+                rows.insert(doubled, rows[-1] if number % 2 else there[number * 7])
+            message = applied(db, [("wide", 1, rows)])
+            assert (message is None) == (doubled is None)
+            there += rows if message is None else []
+            assert Counter(map(tuple, db.table("wide"))) == Counter(there)
+            kernel_of(db).verify()
+            db.view("counted").verify()
+        gone = there[::2]
+        assert applied(db, [("wide", -1, gone)]) is None
+        assert Counter(map(tuple, db.table("wide"))) == Counter(there[1::2])
 
 
 @pytest.mark.long

@@ -17,6 +17,9 @@ namespace ivme {
 // Allocations that may still succeed on this thread; negative means no limit.
 inline thread_local int64_t allocation_budget = -1;
 
+// Bytes that arrays and tables of this thread have copied as they grew: what a single row may have to wait for.
+inline thread_local uint64_t bytes_copied = 0;
+
 inline void spend_allocation() {
     if (allocation_budget < 0) return;
     if (allocation_budget == 0) throw std::bad_alloc();
@@ -123,6 +126,12 @@ public:
         if (bytes() >= PAGED) touch_pages(data_, bytes());
     }
 
+    // Gives back the memory of elements that are zero, so many that they fill a huge page.
+    static constexpr size_t DROPPED = HUGE_PAGE / sizeof(T);
+    void drop_zeroes(size_t first) noexcept {
+        if (bytes() >= PAGED && first + DROPPED <= capacity_) drop_pages(data_ + first, HUGE_PAGE);
+    }
+
     // Gives up a buffer that one large batch left behind, so that it does not stay for good.
     void trim(size_t keep) noexcept {
         if (capacity_ > keep) release();
@@ -135,6 +144,7 @@ private:
         size_t held = capacity_ * sizeof(T), wanted = (capacity ? capacity : 1) * sizeof(T);
         spend_memory(capacity * sizeof(T), held);
         void* grown;
+        if (held < PAGED) bytes_copied += held;
         if (wanted < PAGED) {
             grown = std::realloc(data_, wanted);
         } else {

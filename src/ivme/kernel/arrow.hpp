@@ -147,6 +147,13 @@ inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int
         codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
 }
 
+// What the strings weigh that columns brought along, which had no code before.
+struct BroughtStrings {
+    Dictionary* dictionary;
+    uint64_t weight;
+};
+using Brought = std::vector<BroughtStrings>;
+
 // The strings of a column.
 class ArrowStrings {
 public:
@@ -170,11 +177,13 @@ public:
         return true;
     }
     // The caller has let the GIL go: the thread that holds the dictionary may need it.
-    bool encode(int64_t* codes) const {
+    bool encode(int64_t* codes, Brought& brought) const {
         if (!n_) return true;
         if (!are_strings(0, n_)) return false;
         std::unique_lock lock(column_.dictionary->mutex);
+        uint64_t before = column_.dictionary->ever_added();
         column_.dictionary->encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        brought.push_back({column_.dictionary, column_.dictionary->ever_added() - before});
         return true;
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
@@ -253,7 +262,7 @@ inline bool is_of(const std::vector<ArrowColumn>& columns, const ArrowSchema& sc
 }
 
 // False if a value is in doubt.
-inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, int64_t* codes) {
+inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, int64_t* codes, Brought& brought) {
     ArrowBits valid(array.null_count ? array.buffers[0] : nullptr, array.offset);
     if (!array.length) return true;
     const std::string& format = column.format;
@@ -261,7 +270,7 @@ inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, in
     if (format == "tdD") return encode_numbers<int32_t>(column, array, valid, codes);
     if (format == "g") return encode_floats(array, valid, codes);
     if (format == "b") return encode_bools(array, valid, codes), true;
-    if (format == "u" || format == "z") return ArrowStrings(column, array).encode(codes);
+    if (format == "u" || format == "z") return ArrowStrings(column, array).encode(codes, brought);
     return encode_decimals(array, valid, codes), true;
 }
 

@@ -46,7 +46,8 @@ public:
         bool certain = true;
         {
             nb::gil_scoped_release release;
-            certain = encode_all(*array, shared, codes);
+            Brought brought;
+            certain = encode_all(*array, shared, codes, brought);
         }
         if (!certain) return nb::none();
         return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1]);
@@ -57,7 +58,7 @@ public:
     // Finds the columns that are their own codes, and encodes the others, one behind the other. More threads give the
     // same codes.
     bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
-                    unsigned threads = 1) const {
+                    Brought& brought, unsigned threads = 1) const {
         size_t encoded = 0, rows = static_cast<size_t>(array.length);
         for (size_t c = 0; c < columns_.size(); ++c) {
             shared[c] = own_codes(columns_[c], *array.children[c]);
@@ -65,12 +66,12 @@ public:
         }
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
         if (threads > 1 && encoded > 1 && rows >= MANY_ROWS && allocation_budget < 0) {
-            return ParallelEncoding(columns_, array, shared, codes.data()).run(threads);
+            return ParallelEncoding(columns_, array, shared, codes.data()).run(threads, brought);
         }
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
             if (shared[c]) continue;
-            if (!encode_column(columns_[c], *array.children[c], codes.data() + at)) return false;
+            if (!encode_column(columns_[c], *array.children[c], codes.data() + at, brought)) return false;
             at += rows;
         }
         return true;
@@ -101,7 +102,7 @@ public:
 
 private:
     // So many rows take longer than to wake a thread.
-    static constexpr size_t MANY_ROWS = 512;
+    static constexpr size_t MANY_ROWS = 128;
 
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;

@@ -7,6 +7,7 @@
 namespace ivme {
 
 void bind_transaction(nb::module_& m) {
+    m.def("bytes_copied", [] { return bytes_copied; });
     nb::class_<StateLock>(m, "StateLock")
         .def(nb::init<>())
         .def_rw("pending", &StateLock::pending, nb::arg("pending").none())

@@ -5,6 +5,7 @@
 
 #include "bind.hpp"
 #include "expression.hpp"
+#include "workers.hpp"
 
 namespace ivme {
 
@@ -110,20 +111,28 @@ public:
         return one_.complete && one_.doubtful.empty();
     }
 
-    // The outputs for the rows of whole columns, one behind the other; false as before. Without the GIL.
-    bool compute(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found) {
+    // The outputs for the rows of whole columns, one behind the other; false as before. Without the GIL. Tables note
+    // what they lack, and are for one thread.
+    bool compute(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found, unsigned threads = 1) {
         if (!is_current || program_.foreign()) return false;
-        ExpressionRun run;
-        run.columns = columns;
         found.resize(program_.outputs() * n);
-        for (size_t i = 0; i < program_.outputs(); ++i) run.outputs.push_back(found.data() + i * n);
+        size_t piece = threads > 1 && program_.tables.empty() ? PIECE : std::max<size_t>(n, 1);
+        std::vector<ExpressionRun> runs((n + piece - 1) / piece);
         {
             std::vector<std::shared_lock<std::shared_mutex>> held;
             for (const Dictionary* dictionary : program_.dictionaries) held.emplace_back(dictionary->mutex);
-            program_.run(run, n);
+            in_parallel(threads, runs.size(), [&](size_t number) {
+                size_t first = number * piece;
+                for (const int64_t* column : columns) runs[number].columns.push_back(column + first);
+                for (size_t i = 0; i < program_.outputs(); ++i) {
+                    runs[number].outputs.push_back(found.data() + i * n + first);
+                }
+                program_.run(runs[number], std::min(piece, n - first));
+            });
         }
-        if (!run.complete) withdraw();
-        return run.complete && run.doubtful.empty();
+        bool is_complete = std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.complete; });
+        if (!is_complete) withdraw();
+        return is_complete && std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r.doubtful.empty(); });
     }
 
     size_t outputs() const { return program_.outputs(); }
@@ -137,6 +146,7 @@ public:
 
 private:
     static constexpr size_t MANY = 1 << 14;
+    static constexpr size_t PIECE = 2 * EXPRESSION_CHUNK;  // rows that take longer than to call for help
 
     nb::object as_rows(Array<int64_t> found, size_t n) const {
         auto* owned = new Array<int64_t>(std::move(found));

@@ -37,6 +37,14 @@ public:
     uint64_t kept() const { return kept_; }
     uint64_t added() const { return all_held_ ? added_ / 2 : added_; }
     static uint64_t weight(size_t length) { return 1 + length / 64; }
+    // What all strings weigh that ever came; under the lock, so that one can tell what came in between.
+    uint64_t ever_added() const { return ever_added_; }
+    // Strings of this weight that came since the last sweep are held: rows that are stored have them.
+    void keep(uint64_t weight) {
+        weight = std::min(weight, added_);
+        added_ -= weight;
+        kept_ += weight;
+    }
 
     bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
 
@@ -202,7 +210,7 @@ private:
         write(text_.data() + start, text);
         uint32_t id = take_id(start);
         table_.insert(hashed, id);
-        added_ += weight(text.size());
+        count_added(weight(text.size()));
         return id;
     }
 
@@ -217,6 +225,11 @@ private:
             starts_[id] = start;
         }
         return id;
+    }
+
+    void count_added(uint64_t weight) {
+        added_ += weight;
+        ever_added_ += weight;
     }
 
     // Whether all strings are kept, as where rows only come; their lengths need not be looked at then.
@@ -309,7 +322,7 @@ private:
     Array<uint64_t> starts_;
     Array<char> text_;
     uint32_t free_ = NIL;
-    uint64_t kept_ = 0, added_ = 0;
+    uint64_t kept_ = 0, added_ = 0, ever_added_ = 0;
     bool all_held_ = false;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "arrow_columns.hpp"
+#include "heap.hpp"
 
 namespace ivme {
 
@@ -35,9 +36,19 @@ struct EncodedRows {
         return found;
     }
 
+    // The rows are in a table now, so that it holds the strings that came with them.
+    void keep_strings(Heap& heap) const {
+        for (const auto& [dictionary, weight] : brought) {
+            std::unique_lock lock(dictionary->mutex);
+            dictionary->keep(weight);
+        }
+        if (!brought.empty()) heap.hold_codes(n);
+    }
+
     size_t n = 0, entry = 0, generation = 0;
     std::vector<const int64_t*> shared;
     Array<int64_t> codes, outputs;
+    Brought brought;
     nb::object array;
 };
 

@@ -72,14 +72,14 @@ public:
     uint32_t guess(uint32_t tag) const {
         if (!size_) return NIL;
         uint32_t id = now_.guess(tag);
-        return id == NIL && is_moving() ? old_.guess(tag) : id;
+        return id == NIL && is_left(tag) ? old_.guess(tag) : id;
     }
 
     template <class Equal>
     uint32_t find(uint32_t tag, Equal equal) const {
         if (!size_) return NIL;
         uint32_t id = now_.find(tag, equal);
-        return id == NIL && is_moving() ? old_.find(tag, equal) : id;
+        return id == NIL && is_left(tag) ? old_.find(tag, equal) : id;
     }
 
     // Makes room for one more; only this can fail.
@@ -242,13 +242,18 @@ private:
     };
 
     bool is_moving() const { return old_.slots.size(); }
+    // Whether an id with this tag may not have moved: it is not before its home.
+    bool is_left(uint32_t tag) const { return is_moving() && old_.home(tag) < left_; }
 
     // From the last slot to the first: what is behind a slot has moved, so that emptying it moves none back. The slots
-    // that hold what went over the end come first.
+    // that hold what went over the end come first. Memory goes back bit by bit, too.
     void move_some() noexcept {
         for (size_t n = 0; n < EACH_TIME && moved_ < old_.slots.size(); ++n, ++moved_) {
-            uint64_t& slot = old_.slots[(start_ - moved_) & old_.mask];
-            if (slot) now_.place(std::exchange(slot, 0));
+            uint64_t i = (start_ - moved_) & old_.mask;
+            if (old_.slots[i]) now_.place(std::exchange(old_.slots[i], 0));
+            if (moved_ < wrapped_) continue;
+            left_ = i;
+            if (i % old_.slots.DROPPED == 0) old_.slots.drop_zeroes(i);
         }
         if (moved_ == old_.slots.size()) old_ = Slots();
     }
@@ -261,12 +266,15 @@ private:
         moved_ = 0;
         start_ = old_.mask;
         while (old_.slots[(start_ + 1) & old_.mask]) start_ = (start_ + 1) & old_.mask;
+        wrapped_ = (start_ + 1) & old_.mask;
+        left_ = old_.slots.size();
     }
 
     void rehash(unsigned bits) {
         Slots fresh = empty(bits);
         fresh.slots.touch();
         each([&](uint32_t tag, uint32_t id) { fresh.place(pack(tag, id)); });
+        bytes_copied += bytes();
         now_ = std::move(fresh);
         old_ = Slots();
     }
@@ -283,6 +291,8 @@ private:
     Slots now_, old_;
     uint64_t size_ = 0;
     size_t moved_ = 0, start_ = 0;
+    size_t wrapped_ = 0;  // slots with what went over the end
+    uint64_t left_ = 0;   // from here on, all slots have moved
 };
 
 }  // namespace ivme

@@ -41,8 +41,7 @@ void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, 
     may_be_negative = may_be_negative && !keyed_;
     if (removes) make_index();
     if (!indexed_ && !weigh(weights, n, most)) make_index();
-    if (!indexed_) return append_all(columns, weights, n);
-    if (keyed_ && !removes) return append_keyed(columns, weights, n);
+    if (!indexed_ || (keyed_ && !removes)) return append_all(columns, weights, n);
     if (removes && adds && !may_be_negative && n > 1) return net(columns, weights, n);
     each(columns, weights, n, -1, [&](size_t row, uint32_t hashed) {
         if (may_be_negative) return insert(columns, row, hashed, weights[row], true);
@@ -153,44 +152,9 @@ void Heap::make_index() {
     indexed_ = true;
 }
 
-void Heap::append_all(const int64_t* const* columns, const int64_t* weights, size_t n) {
-    size_t start = weights_.size();
-    if (start + n >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
-    for (unsigned c = 0; c < arity(); ++c) columns_[c].prepare(columns[c], n);
-    weights_.prepare(weights, n);
-    for (unsigned c = 0; c < arity(); ++c) columns_[c].append(columns[c], n);
-    weights_.append(weights, n);
-    live_ += n - static_cast<size_t>(std::count(weights, weights + n, 0));
-    ++version;
-}
-
-// Rows that only come have new keys: they are copied as a whole, and then found a place in the index.
-void Heap::append_keyed(const int64_t* const* columns, const int64_t* weights, size_t n) {
-    size_t start = weights_.size();
-    index_.reserve(index_.size() + n);
-    append_all(columns, weights, n);
-    each(columns, weights, n, 1, [&](size_t row, uint32_t hashed) {
-        if (weights[row] > 1 || find(given(columns, row), hashed) != NIL) {
-            cut(start + row);  // those behind it are not in the index
-            refuse("unique", columns, row, false);
-        }
-        index_.insert(hashed, static_cast<uint32_t>(start + row));
-    });
-}
-
 void Heap::cut(size_t end) noexcept {
     for (auto& column : columns_) column.cut(end);
     weights_.cut(end);
-}
-
-void Heap::append(const int64_t* const* columns, size_t row, int64_t weight) {
-    if (weights_.size() + 1 >= NIL) throw Capacity("a table cannot have more than 4 billion rows");
-    for (unsigned c = 0; c < arity(); ++c) columns_[c].prepare(columns[c] + row, 1);
-    weights_.prepare(&weight, 1);
-    for (unsigned c = 0; c < arity(); ++c) columns_[c].append(columns[c] + row, 1);
-    weights_.append(&weight, 1);
-    ++live_;
-    ++version;
 }
 
 void Heap::insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative) {

@@ -37,6 +37,13 @@ public:
     // for a delete of more than is there. What it did before an error is undone by `roll_back`.
     void add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative);
 
+    // Rows that only come may be added by several threads, each some of `append_parts()` parts, in any order: the first
+    // is the key with its index and the weights, the others are columns. False if these rows may not be; else all parts
+    // have to be added, or rolled back.
+    bool begin_append(const int64_t* weights, size_t n);
+    unsigned append_parts() const;
+    void append_part(unsigned part, const int64_t* const* columns, const int64_t* weights, size_t n);
+
     // The weight of a row.
     int64_t get(const int64_t* row);
 
@@ -64,6 +71,8 @@ public:
 
     // Marks the codes that rows have.
     void mark_codes(CodeMarks& marks);
+    // So many rows came since codes were marked, whose codes are known to be held.
+    void hold_codes(size_t rows) { marked_size_ += rows; }
     // How many rows fewer there are than when codes were last marked, if there were any.
     uint64_t shrunk() const { return marked_size_ > live_ ? marked_size_ - live_ : 0; }
     uint64_t marked_size() const { return marked_size_; }
@@ -82,7 +91,10 @@ private:
     void net(const int64_t* const* columns, const int64_t* weights, size_t n);
     bool weigh(const int64_t* weights, size_t n, int64_t most);
     void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
-    void append_keyed(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void append_first(const int64_t* const* columns, const int64_t* weights, size_t n);
+    void append_column(unsigned column, const int64_t* codes, size_t n);
+    size_t index_rows(const int64_t* const* columns, const int64_t* weights, size_t n);
+    bool is_of_index(unsigned column) const;
     void cut(size_t end) noexcept;
     void prefetch(uint32_t id) const;
     void insert(const int64_t* const* columns, size_t row, uint32_t hashed, int64_t weight, bool may_be_negative);

@@ -144,6 +144,7 @@ nb::object run_one(Kernel& kernel, size_t id, nb::handle codes, int64_t weight) 
     if (!PyTuple_Check(codes.ptr())) throw nb::type_error("the codes of a row are a tuple");
     auto n = static_cast<size_t>(PyTuple_GET_SIZE(codes.ptr()));
     auto lock = write_lock(kernel);
+    FewRows few;
     Trigger& trigger = kernel.trigger(id);
     static thread_local std::vector<Input> inputs(1);
     static thread_local std::vector<int64_t> row;

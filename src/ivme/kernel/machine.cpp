@@ -38,6 +38,12 @@ bool passes(const LoadStep& step, const Input& input, size_t row) {
     return true;
 }
 
+std::vector<const int64_t*> stored_columns(const StoreStep& step, const Input& input) {
+    std::vector<const int64_t*> columns;
+    for (unsigned column : step.columns) columns.push_back(input.columns[column]);
+    return columns;
+}
+
 }  // namespace
 
 void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log) {
@@ -174,9 +180,13 @@ void Machine::net(const std::vector<const int64_t*>& columns, const int64_t* wei
 void Machine::store(const StoreStep& step, const Input& input, UndoLog& log) {
     operations += input.n;
     log.touch(step.heap);
-    std::vector<const int64_t*> columns;
-    for (unsigned column : step.columns) columns.push_back(input.columns[column]);
-    step.heap->add(columns.data(), input.weights, input.n, step.may_be_negative);
+    step.heap->add(stored_columns(step, input).data(), input.weights, input.n, step.may_be_negative);
+}
+
+void Machine::store_part(const StoreStep& step, unsigned part, const Input& input, UndoLog& log) {
+    if (!part) operations += input.n;
+    log.touch(step.heap);
+    step.heap->append_part(part, stored_columns(step, input).data(), input.weights, input.n);
 }
 
 void Machine::scan(const ScanStep& step, Delta& target) {

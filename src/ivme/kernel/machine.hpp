@@ -49,6 +49,9 @@ public:
     // One of its steps, if what that reads is there.
     void run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log);
 
+    // A part of a step that adds rows to a table (see Heap::begin_append).
+    void store_part(const StoreStep& step, unsigned part, const Input& input, UndoLog& log);
+
     // Takes the noted keys that still have to change sides, and forgets the others.
     NotedKeys take_noted(Partition& partition, UndoLog& log);
     // Notes the keys on the wrong side among the next `count` entries, the heavy keys first; where to go on, or -1.

@@ -1,5 +1,9 @@
 // Large blocks of memory straight from the system, on huge pages where it has them: random access to maps that
 // outgrow the caches otherwise spends much of its time on translating addresses. Growing moves pages, not bytes.
+//
+// A huge page takes the system a tenth of a millisecond to clear, and where memory is fragmented milliseconds to find.
+// Many rows at once are worth that; a single row does not wait for it, but takes small pages, which the system makes
+// huge ones of later, by itself.
 #pragma once
 
 #include <cstddef>
@@ -15,45 +19,51 @@
 namespace ivme {
 
 inline constexpr size_t HUGE_PAGE = size_t{1} << 21;
+inline constexpr size_t SMALL_PAGES = size_t{1} << 16;  // a multiple of what any system calls a page
 
-// Blocks of at least this many bytes are made of pages.
+// Blocks of at least this many bytes are made of pages: to copy so many takes some microseconds.
 #ifdef IVME_PAGES
-inline constexpr size_t PAGED = size_t{1} << 21;
+inline constexpr size_t PAGED = size_t{1} << 18;
 #else
 inline constexpr size_t PAGED = ~size_t{0};
 #endif
 
-inline size_t round_to_pages(size_t bytes) { return (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE; }
+// Whether this thread adds rows one by one, so that none of them may wait for long.
+inline thread_local bool adds_few_rows = false;
+
+class FewRows {
+public:
+    FewRows() : before_(adds_few_rows) { adds_few_rows = true; }
+    FewRows(const FewRows&) = delete;
+    FewRows& operator=(const FewRows&) = delete;
+    ~FewRows() { adds_few_rows = before_; }
+
+private:
+    bool before_;
+};
+
+inline size_t round_to_pages(size_t bytes) {
+    size_t unit = bytes < HUGE_PAGE ? SMALL_PAGES : HUGE_PAGE;
+    return (bytes + unit - 1) / unit * unit;
+}
 
 #ifdef IVME_PAGES
 
-// Address space whose start is a multiple of a huge page; null if there is none.
+// Address space, null if there is none. That of large blocks starts at a multiple of a huge page.
 inline char* reserve_pages(size_t bytes) {
-    size_t whole = bytes + HUGE_PAGE;
+    size_t spare = bytes < HUGE_PAGE ? 0 : HUGE_PAGE, whole = bytes + spare;
     void* space = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (space == MAP_FAILED) return nullptr;
     char* start = static_cast<char*>(space);
+    if (!spare) return start;
     char* aligned = reinterpret_cast<char*>(round_to_pages(reinterpret_cast<uintptr_t>(start)));
     if (aligned > start) munmap(start, static_cast<size_t>(aligned - start));
     size_t rest = static_cast<size_t>(start + whole - (aligned + bytes));
     if (rest) munmap(aligned + bytes, rest);
-    madvise(aligned, bytes, MADV_HUGEPAGE);
     return aligned;
 }
 
 inline void free_pages(void* block, size_t bytes) { munmap(block, round_to_pages(bytes)); }
-
-inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
-    char* fresh = reserve_pages(round_to_pages(bytes));
-    if (!fresh || !old) return fresh;
-    void* moved =
-        mremap(old, round_to_pages(old_bytes), round_to_pages(old_bytes), MREMAP_MAYMOVE | MREMAP_FIXED, fresh);
-    if (moved == MAP_FAILED) {
-        free_pages(fresh, bytes);
-        return nullptr;
-    }
-    return fresh;
-}
 
 // Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
 // An older system does not know how, and does that.
@@ -65,9 +75,43 @@ inline void touch_pages(void* block, size_t bytes) {
 #endif
 }
 
+// Of which kind the pages are that have not been touched yet. A batch is about to write all of a small block, and takes
+// them in one call.
+inline void choose_pages(char* block, size_t bytes) {
+    if (bytes) madvise(block, bytes, adds_few_rows ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    if (bytes < HUGE_PAGE && !adds_few_rows) touch_pages(block, bytes);
+}
+
+// Moves a block to a larger one, as one mapping: an older system cannot move several at once. What it had has been
+// written, and may become huge pages whenever the system finds some; null if there is no address space.
+inline char* move_pages(char* old, size_t old_bytes, size_t bytes) {
+    char* fresh = reserve_pages(bytes);
+    if (!fresh) return nullptr;
+    madvise(old, old_bytes, MADV_HUGEPAGE);
+    if (mremap(old, old_bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, fresh) != MAP_FAILED) return fresh;
+    // The space may be gone or not, and is left alone.
+    fresh = reserve_pages(bytes);
+    if (!fresh) return nullptr;
+    std::memcpy(fresh, old, old_bytes);
+    munmap(old, old_bytes);
+    return fresh;
+}
+
+inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
+    size_t held = old ? round_to_pages(old_bytes) : 0, wanted = round_to_pages(bytes);
+    if (held == wanted) return old;
+    char* fresh = old ? move_pages(static_cast<char*>(old), held, wanted) : reserve_pages(wanted);
+    if (fresh) choose_pages(fresh + held, wanted - held);
+    return fresh;
+}
+
+// Gives whole huge pages of zeroes back; they are read as zeroes.
+inline void drop_pages(void* block, size_t bytes) { madvise(block, bytes, MADV_DONTNEED); }
+
 #else
 
 inline void touch_pages(void*, size_t) {}
+inline void drop_pages(void*, size_t) {}
 inline void free_pages(void*, size_t) {}
 inline void* grow_pages(void*, size_t, size_t) { return nullptr; }
 

@@ -25,7 +25,7 @@ public:
     }
 
     // False if a value is in doubt.
-    bool run(unsigned threads) {
+    bool run(unsigned threads, Brought& brought) {
         std::vector<Dictionary*> dictionaries;
         for (const Job& job : jobs_) {
             Dictionary* dictionary = job.column.dictionary;
@@ -37,7 +37,7 @@ public:
             return run_pieces(pieces, threads);
         }
         return std::all_of(dictionaries.begin(), dictionaries.end(), [&](Dictionary* dictionary) {
-            return run_strings(dictionary, dictionary == dictionaries[0], threads);
+            return run_strings(dictionary, dictionary == dictionaries[0], threads, brought);
         });
     }
 
@@ -52,10 +52,11 @@ private:
         size_t first, end;
         NewStrings absent;
     };
-    static constexpr size_t PIECE = 1024;
+    static constexpr size_t PIECE = 512;
 
-    bool run_strings(Dictionary* dictionary, bool with_numbers, unsigned threads) {
+    bool run_strings(Dictionary* dictionary, bool with_numbers, unsigned threads, Brought& brought) {
         std::unique_lock lock(dictionary->mutex);
+        uint64_t before = dictionary->ever_added();
         std::vector<Piece> pieces = cut(dictionary, with_numbers);
         if (!run_pieces(pieces, threads)) return false;
         std::vector<NewStrings*> absent;
@@ -63,6 +64,7 @@ private:
             if (!piece.absent.strings.empty()) absent.push_back(&piece.absent);
         }
         if (!absent.empty()) ParallelEntry(*dictionary, std::move(absent), threads).run();
+        brought.push_back({dictionary, dictionary->ever_added() - before});
         return true;
     }
 
@@ -84,9 +86,10 @@ private:
         std::atomic<bool> certain = true;
         in_parallel(threads, pieces.size(), [&](size_t number) {
             auto& [job, first, end, absent] = pieces[number];
+            Brought none;
             bool found = job->column.dictionary
                              ? ArrowStrings(job->column, job->array).find(first, end, job->codes, absent.strings)
-                             : encode_column(job->column, job->array, job->codes);
+                             : encode_column(job->column, job->array, job->codes, none);
             if (!found) certain = false;
         });
         return certain;

@@ -96,7 +96,7 @@ private:
         to.text_.resize(to.text_.size() + bytes);
         each_first([&](NewString& string) {
             string.id = to.take_id(string.start);
-            to.added_ += Dictionary::weight(string.length);
+            to.count_added(Dictionary::weight(string.length));
         });
         to.table_.count(strings);
     }

@@ -60,6 +60,7 @@ public:
     bool apply(nb::handle table, const nb::list& rows, int64_t weight) {
         size_t n = nb::len(rows);
         if (!n || n > most_rows || !rows_left || !may_take(table)) return false;
+        FewRows few;
         bool done = false;
         alone([&] { done = apply_locked(table, rows, weight); });
         return done;
@@ -69,6 +70,7 @@ public:
     // order.
     bool apply_rows(const std::vector<std::tuple<nb::object, nb::object, int64_t>>& changes) {
         if (changes.empty() || changes.size() > most_rows || !rows_left || !may_take()) return false;
+        FewRows few;
         bool done = false;
         alone([&] { done = apply_rows_locked(changes); });
         return done;
@@ -270,6 +272,10 @@ private:
             part.path->trim();
         }
         if (chain) chain->trim();
+        strings.clear();
+        for (Part& part : parts) {
+            if (done && part.weight > 0) part.path->keep_strings(*part.rows);
+        }
         return done;
     }
 

@@ -1,24 +1,16 @@
 // Rows in one call: encoded, computed and taken through all triggers, where nothing but the kernel has to know of them.
 #pragma once
 
-#include "balance.hpp"
 #include "bound_expressions.hpp"
 #include "encoded_rows.hpp"
 #include "log_end.hpp"
 #include "row_encoder.hpp"
 #include "row_json.hpp"
+#include "row_run.hpp"
 #include "state_lock.hpp"
 #include "view_chain.hpp"
 
 namespace ivme {
-
-struct RowRun {
-    size_t trigger;
-    std::vector<unsigned> places;
-    std::vector<size_t> empty;  // while these maps are, `light` does the same in fewer steps
-    std::shared_ptr<const RowRun> light;
-    Balance* balance = nullptr;  // of a view with heavy and light parts, which takes many rows in pieces
-};
 
 // The way of one row of a table: its codes, the expressions over them, and the triggers that it goes through, each with
 // the places of the codes that it wants.
@@ -157,7 +149,7 @@ public:
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
         nb::gil_scoped_release release;
-        if (!arrow_->encode_all(*array, rows.shared, rows.codes, kernel_.team().threads)) return false;
+        if (!arrow_->encode_all(*array, rows.shared, rows.codes, rows.brought, kernel_.team().threads)) return false;
         std::vector<const int64_t*> columns = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
@@ -185,6 +177,12 @@ public:
     // And these, behind all others.
     void run_parts(const EncodedRows& rows, const int64_t* weights) {
         if (!balances_.empty()) run_parts(rows.places(), rows.n, weights);
+    }
+    // Encoded rows that came are stored by now, if the table is, so that their strings are held. Without the GIL.
+    void keep_strings(const EncodedRows& rows) const {
+        for (const RowRun& run : runs_) {
+            for (Heap* heap : kernel_.trigger(run.trigger).heaps) rows.keep_strings(*heap);
+        }
     }
     // All triggers for codes of a row that `encode_row` gave. The GIL stays.
     void run(const std::vector<int64_t>& words, int64_t weight) { run_within(words.data(), 1, &weight, true); }
@@ -215,7 +213,8 @@ private:
         rows.outputs.clear();
         std::vector<const int64_t*> columns = rows.places();
         nb::gil_scoped_release release;
-        return expressions_->compute(columns, rows.n, rows.outputs);
+        unsigned threads = memory_room < 0 && allocation_budget < 0 ? kernel_.team().threads : 1;
+        return expressions_->compute(columns, rows.n, rows.outputs, threads);
     }
 
     void read(nb::handle codes, Words& words) const {
@@ -273,6 +272,7 @@ private:
     void run_columns(const int64_t* columns, size_t n, const int64_t* weights, bool balanced, Check check) {
         auto lock = write_lock(kernel_);
         auto strings = kernel_.hold_dictionaries();
+        FewRows few;
         uint64_t before = kernel_.machine.operations;
         if (chain_) chain_->begin();
         kernel_.undoably([&] {

@@ -18,30 +18,45 @@ bool has_floats(const Trigger& trigger) {
 
 }  // namespace
 
-Schedule::Schedule(const std::vector<Job>& jobs) : jobs_(jobs) {
+Schedule::Schedule(const std::vector<Job>& jobs, UndoLog& log) : jobs_(jobs) {
     for (size_t job = 0; job < jobs.size(); ++job) {
         const Trigger& trigger = *jobs[job].trigger;
         bool is_one = !trigger.overlays.empty() || !trigger.partitions.empty() || has_floats(trigger);
-        is_one ? add_whole(job) : add_steps(job);
+        is_one ? add_whole(job) : add_steps(job, log);
     }
     set_heights();
     seen_.clear();
 }
 
-void Schedule::add_steps(size_t job) {
+void Schedule::add_steps(size_t job, UndoLog& log) {
     const Trigger& trigger = *jobs_[job].trigger;
     for (const Step& step : trigger.steps) {
+        if (add_parts(job, step, log)) continue;
         size_t width = 2;
         if (const auto* store = std::get_if<StoreStep>(&step)) width = store->columns.size();
-        nodes_.push_back({job, &step, jobs_[job].rows() * width, 0, 0, {}});
+        nodes_.push_back({job, &step, WHOLE, jobs_[job].rows() * width, 0, 0, {}});
         claim_step(nodes_.size() - 1, trigger, step);
     }
+}
+
+// Rows that come are stored in parts, which do not wait for each other.
+bool Schedule::add_parts(size_t job, const Step& step, UndoLog& log) {
+    const auto* store = std::get_if<StoreStep>(&step);
+    if (!store || seen_.contains(store->heap) || store->heap->append_parts() < 2) return false;
+    const Input& input = jobs_[job].inputs[store->input];
+    log.touch(store->heap);
+    if (!store->heap->begin_append(input.weights, input.n)) return false;
+    for (unsigned part = 0; part < store->heap->append_parts(); ++part) {
+        nodes_.push_back({job, &step, static_cast<int>(part), input.n * (part ? 3 : 6), 0, 0, {}});
+        claim(nodes_.size() - 1, store->heap, false);
+    }
+    return true;
 }
 
 // Steps that share more than their deltas stay together.
 void Schedule::add_whole(size_t job) {
     const Trigger& trigger = *jobs_[job].trigger;
-    nodes_.push_back({job, nullptr, jobs_[job].rows() * 2 * trigger.steps.size(), 0, 0, {}});
+    nodes_.push_back({job, nullptr, WHOLE, jobs_[job].rows() * 2 * trigger.steps.size(), 0, 0, {}});
     size_t node = nodes_.size() - 1;
     claim(node, &trigger, true);
     for (const Delta& delta : trigger.registers) claim(node, &delta, true);
@@ -134,6 +149,7 @@ void Schedule::work(const Lane& lane, bool is_first) {
         }
         lock.lock();
         --running_;
+        ++finished_;
         if (is_done) finish(node);
         changed_.notify_all();
     }
@@ -153,6 +169,11 @@ size_t Schedule::taken(std::unique_lock<std::mutex>& lock, const Lane& lane, boo
             return node;
         }
         if (!running_) return NOBODY;
+        uint64_t before = finished_;
+        lock.unlock();
+        look_for([&] { return finished_ != before; });
+        lock.lock();
+        if (finished_ != before) continue;
         if (!is_first) {
             changed_.wait(lock);
             continue;
@@ -177,7 +198,10 @@ void Schedule::run_node(size_t node, const Lane& lane) {
         poll();
     };
     try {
-        if (nodes_[node].step) {
+        if (nodes_[node].part != WHOLE) {
+            const auto& step = std::get<StoreStep>(*nodes_[node].step);
+            lane.machine.store_part(step, static_cast<unsigned>(nodes_[node].part), job.inputs[step.input], lane.log);
+        } else if (nodes_[node].step) {
             lane.machine.run_step(*job.trigger, *nodes_[node].step, job.inputs, lane.log);
         } else {
             lane.machine.run(*job.trigger, job.inputs, lane.log);

@@ -27,7 +27,8 @@ struct Job {
 
 class Schedule {
 public:
-    explicit Schedule(const std::vector<Job>& jobs);
+    // `log` is told of tables that are to change.
+    Schedule(const std::vector<Job>& jobs, UndoLog& log);
 
     // Whether there is anything to do at the same time.
     bool is_wide() const { return is_wide_; }
@@ -46,6 +47,7 @@ private:
     struct Node {
         size_t job;
         const Step* step;  // null: all steps of the trigger
+        int part = WHOLE;  // of the step
         size_t cost = 0, height = 0;
         unsigned waits = 0;
         std::vector<size_t> next;
@@ -58,8 +60,10 @@ private:
     struct Stopped : std::exception {};  // thrown where a step is not wanted any more
 
     static constexpr size_t NOBODY = ~size_t{0};
+    static constexpr int WHOLE = -1;
 
-    void add_steps(size_t job);
+    void add_steps(size_t job, UndoLog& log);
+    bool add_parts(size_t job, const Step& step, UndoLog& log);
     void add_whole(size_t job);
     void claim(size_t node, const void* thing, bool changes);
     void claim_step(size_t node, const Trigger& trigger, const Step& step);
@@ -79,6 +83,7 @@ private:
     std::condition_variable changed_;
     std::vector<size_t> ready_;
     size_t running_ = 0;
+    std::atomic<uint64_t> finished_ = 0;   // nodes that ran
     std::atomic<size_t> failed_ = NOBODY;  // the first node that failed
     std::exception_ptr error_;
 };

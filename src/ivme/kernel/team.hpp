@@ -18,7 +18,7 @@ public:
     void run(const std::vector<Job>& jobs, Machine& machine) {
         failed_run = 0;
         if (!pays(jobs)) return run_in_order(jobs, machine);
-        Schedule schedule(jobs);
+        Schedule schedule(jobs, *logs_[0]);
         if (!schedule.is_wide()) return run_in_order(jobs, machine);
         complete();
         ++batches_shared;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -13,6 +14,20 @@
 #include <vector>
 
 namespace ivme {
+
+// A batch calls for help several times, and to be woken takes longer than the pauses in between: so a thread looks for
+// the next call, or for the end of one, for a moment before it sleeps.
+// It keeps its core meanwhile: on a busy machine it would not get it back for milliseconds.
+template <class Holds>
+void look_for(Holds holds) {
+    constexpr auto MOMENT = std::chrono::microseconds(20);
+    auto begun = std::chrono::steady_clock::now();
+    while (!holds() && std::chrono::steady_clock::now() - begun < MOMENT) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
 
 class Workers {
 public:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 USES_BETWEEN = 4096
 """So many rows are written, and requests answered, before anybody looks whether plans suit what views are used for."""
 
-MOST_USES = 1024
+MOST_USES = 256
 """A batch counts for so many at most: to look at plans takes as long as to write some hundred rows."""
 
 

@@ -1,0 +1,58 @@
+// Blocks that grow, by single rows and by batches in turn, keep what they have, and can be moved by systems that move
+// one mapping at a time.
+#include <cstdio>
+#include <cstdlib>
+
+#include "../../../src/ivme/kernel/array.hpp"
+
+namespace {
+
+// How many mappings of this process begin within a block.
+unsigned mappings_within(const void* block, size_t bytes) {
+    std::FILE* maps = std::fopen("/proc/self/maps", "r");
+    auto start = reinterpret_cast<uintptr_t>(block);
+    unsigned found = 0;
+    char line[512];
+    while (maps && std::fgets(line, sizeof line, maps)) {
+        uintptr_t first = std::strtoull(line, nullptr, 16);
+        found += first > start && first < start + bytes;
+    }
+    if (maps) std::fclose(maps);
+    return found;
+}
+
+void require(bool holds, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "%s\n", what);
+    std::exit(1);
+}
+
+}  // namespace
+
+int main() {
+    unsigned moves = 0;
+    for (unsigned turn = 0; turn < 4; ++turn) {
+        ivme::Array<uint64_t> numbers;
+        const uint64_t* place = nullptr;
+        for (uint64_t n = 0; n < 3'000'000; ++n) {
+            ivme::adds_few_rows = turn == 0 || (turn > 1 && (n >> 16) % turn);
+            numbers.push(n * 7919);
+            if (numbers.data() == place) continue;
+            place = numbers.data();
+            ++moves;
+            for (uint64_t i = 0; i < n; i += 97) require(numbers[i] == i * 7919, "a number was lost");
+#ifdef IVME_PAGES
+            // A batch joins what the block had and what is new; a single row leaves that to the next move.
+            require(mappings_within(place, numbers.bytes()) <= ivme::adds_few_rows, "a block is of several mappings");
+#endif
+        }
+        for (uint64_t i = 0; i < numbers.size(); ++i) require(numbers[i] == i * 7919, "a number was lost at the end");
+        ivme::Array<uint64_t> zeroes;
+        zeroes.zeroed(1 << 20);
+        for (size_t i = 0; i < zeroes.size(); ++i) zeroes[i] = 0;
+        zeroes.drop_zeroes(1 << 18);
+        for (size_t i = 0; i < zeroes.size(); ++i) require(!zeroes[i], "zeroes that were given back are others");
+    }
+    require(ivme::bytes_copied > 0, "nothing was copied");
+    std::printf("%u moves\n", moves);
+}
