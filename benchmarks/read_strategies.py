@@ -77,6 +77,12 @@ def graphs(rows: int) -> Tables:
     return {name: pa.table({"a": found[0], "b": found[1]}) for name in "RST"}
 
 
+def shuffled(rows: int) -> Tables:
+    """The same, each relation in an order of its own."""
+    random = np.random.default_rng(4)
+    return {name: table.take(random.permutation(table.num_rows)) for name, table in graphs(rows).items()}
+
+
 def stars(rows: int) -> Tables:
     """R(a, b) and S(a, c) with a few heavy values of a and many light ones; the join has about so many rows."""
     random = np.random.default_rng(2)
@@ -165,6 +171,9 @@ CASES = [
     Case("recompute", FLAT_RULE, FLAT, flat, {"strategy": "recompute"}),
     Case("marks: 3-path", "Q(A, B, C, D) = R(A, B), S(B, C), T(C, D)", PATH, paths, {"strategy": "marks"}),
     same("skew C1, distinct", f"SELECT DISTINCT R.a FROM {JOINED}", graphs),
+    same("skew C1, distinct, any order", f"SELECT DISTINCT R.a FROM {JOINED}", shuffled),
+    same("skew C1, counts", f"SELECT R.a, COUNT(*) AS n FROM {JOINED} GROUP BY R.a", graphs),
+    same("skew C1, sums", f"SELECT R.a, COUNT(*) AS n, SUM(R.b) AS s FROM {JOINED} GROUP BY R.a", graphs),
     same("skew C2, distinct", f"SELECT DISTINCT R.a, R.b FROM {JOINED}", graphs),
     Case("skew C2", f"Q(A, B|.) = {TRIANGLE}", f"SELECT R.a, R.b FROM {JOINED}", graphs),
     Case("skew C3", f"Q(A, B, C|.) = {TRIANGLE}", f"SELECT R.a, S.a, T.a FROM {JOINED}", graphs),

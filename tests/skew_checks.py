@@ -166,7 +166,7 @@ def whole_result(query: Query, database: oracle.Database) -> dict[Any, int]:
 
 
 def check_answers(view: View, query: Query, database: oracle.Database) -> None:
-    """Rows of access requests, one by one and many at once, and the multiplicities of single rows."""
+    """Rows of access requests, one by one, all at once and of many requests, and the multiplicities of single rows."""
     values = sorted({v for rows in database.values() for row in rows for v in row if v is not None})[:4]
     requests = [*product([*values, UNKNOWN], repeat=len(query.input))][:40]
     hidden = set(query.output) - {column.source for column in query.head}
@@ -179,6 +179,10 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
             assert row not in found or hidden, f"{row} is enumerated twice"
             found[row] += multiplicity
         assert expected == found, (str(query), inputs)
+        if not query.aggregates:
+            whole = view.to_arrow(**inputs)
+            columns = [column.to_pylist() for column in whole.columns]
+            assert expected == Counter(zip(*columns, strict=True) if columns else [()] * whole.num_rows)
         for row, multiplicity in found.items():
             everything[(*request, *row)] += multiplicity
         for row in list(expected)[:2]:
@@ -186,8 +190,8 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
             other = tuple(UNKNOWN for _ in row)
             assert expected.get(other, 0) == view.multiplicity(other, **inputs)
     if query.input and not query.aggregates:
-        columns = {name: [request[i] for request in requests] for i, name in enumerate(query.parameters)}
-        table = view.request_many(**columns).to_pylist()
+        asked = {name: [request[i] for request in requests] for i, name in enumerate(query.parameters)}
+        table = view.request_many(**asked).to_pylist()
         assert everything == Counter(tuple(row.values()) for row in table)
 
 

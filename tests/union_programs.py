@@ -88,9 +88,10 @@ SHAPES: dict[str, tuple[tuple[tuple[str, ...], ...], bool]] = {
     "two loops": ((("X", "A"), ("X", "B")), False),
     "two segments": ((("X", "A"), ("A", "Y", "B")), True),
     "a product": ((("X", "A"), ("Y", "B")), True),
+    "a context alone": ((("X",), ("A", "B")), True),
 }
 
-values = st.integers(0, 3)
+values = st.sampled_from([0, 1, 2, 3, 3, 2**40, -5])
 counts = st.sampled_from([1, 1, 1, 2, 3, -1, -2])
 
 

@@ -450,6 +450,8 @@ class Balance:
     def set_limits(self, least: int, most: int, often: int, /) -> None:
         """N is at least `least` and below `most`; `often` is how often a value may come in a piece of a batch."""
 
+    def holds(self) -> bool: ...
+
 class EncodedRows:
     """A record batch as codes, of a table that has a path."""
 

@@ -56,6 +56,8 @@ public:
         skipped_ = 0;
     }
 
+    const Kernel& kernel() const { return kernel_; }
+
     uint64_t rows = 0;  // that came or went without Python
 
 private:

@@ -282,12 +282,7 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
         require(variable < variables && builder.known_at[variable] != ~0u, "an output is never set");
     }
     reader->outputs = std::move(outputs);
-    reader->known.resize(reader->loops.size() + 1);
-    for (unsigned level = 0; level < reader->known.size(); ++level) {
-        for (unsigned variable = 0; variable < variables; ++variable) {
-            if (builder.known_at[variable] <= level) reader->known[level].push_back(variable);
-        }
-    }
+    reader->find_carried(builder.known_at);
     return reader;
 }
 

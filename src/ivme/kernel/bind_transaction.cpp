@@ -141,6 +141,11 @@ void bind_transaction(nb::module_& m) {
     nb::class_<Balance>(m, "Balance")
         .def(nb::init<Kernel&, std::vector<size_t>, std::vector<size_t>, std::vector<size_t>>(), nb::keep_alive<1, 2>())
         .def("set_limits", &Balance::set_limits)
+        .def("holds",
+             [](const Balance& balance) {
+                 auto lock = read_lock(balance.kernel());
+                 return balance.holds();
+             })
         .def_ro("rows", &Balance::rows);
     nb::class_<EncodedRows>(m, "EncodedRows")
         .def("__len__", [](const EncodedRows& rows) { return rows.n; })

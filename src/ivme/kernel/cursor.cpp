@@ -1,7 +1,7 @@
 #include "cursor.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "portable.hpp"
 #include "probe.hpp"
@@ -15,6 +15,15 @@ template <class Part>
 void move_over(const Part*& part, const Map& changed, const Map& old) {
     const Part* twin = part ? changed.twin(part, old) : nullptr;
     if (twin) part = twin;
+}
+
+// In place of a product of counts that 64 bits do not hold: an error only if no other factor is missing. Times 0 it is
+// 0, and times anything else itself.
+constexpr int64_t TOO_LARGE = std::numeric_limits<int64_t>::min();
+
+int64_t product_of(int64_t left, int64_t right) {
+    int64_t product;
+    return multiply_overflows(left, right, &product) ? TOO_LARGE : product;
 }
 
 }  // namespace
@@ -35,11 +44,36 @@ std::shared_ptr<Reader> Reader::over(const Map& changed, const Map& old) const {
     return made;
 }
 
+void Reader::find_carried(const std::vector<unsigned>& known_at) {
+    std::vector<unsigned> last(variables, 0);  // the number of loops after which a variable is read last
+    auto read = [&](const std::vector<unsigned>& wanted, size_t level) {
+        for (unsigned variable : wanted) last[variable] = std::max(last[variable], static_cast<unsigned>(level));
+    };
+    for (size_t i = 0; i < loops.size(); ++i) read(loops[i].key, i);
+    for (const Factor& factor : factors) {
+        if (factor.loop < 0) read(factor.variables, factor.level);
+    }
+    for (const Extreme& extreme : extremes) {
+        for (unsigned i = 0; i < extreme.variables.size(); ++i) {
+            if (i != extreme.value) last[extreme.variables[i]] = count_of(loops);
+        }
+    }
+    read(outputs, loops.size());
+    carried.assign(loops.size(), {});
+    for (unsigned level = 0; level < loops.size(); ++level) {
+        for (unsigned variable = 0; variable < variables; ++variable) {
+            if (known_at[variable] <= level && last[variable] > level) carried[level].push_back(variable);
+        }
+    }
+}
+
 Enumerator::Enumerator(const Reader& reader, FloatPool* floats, bool bare)
     : reader_(&reader),
       factors_(bare ? 0 : reader.factors.size()),
       layout_(reader.layout.slots, floats ? floats : &floats_),
-      stages_(reader.loops.size() + 1) {}
+      stages_(reader.loops.size() + 1) {
+    for (size_t f = 0; f < factors_; ++f) sums_ += !reader.factors[f].map->layout().plain();
+}
 
 void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
     inputs_ = std::move(inputs);
@@ -51,18 +85,19 @@ void Enumerator::open(std::vector<const int64_t*> inputs, size_t requests) {
 
 void Enumerator::make_room(Stage& stage, unsigned rows) {
     if (stage.room >= rows) return;
-    size_t variables = reader_->variables, factors = factors_;
-    size_t row = (variables + factors) * sizeof(int64_t) + sizeof(Members) + 3 * sizeof(uint32_t);
-    stage.memory.resize((variables + factors) * sizeof(void*) + rows * row);
+    size_t variables = reader_->variables;
+    size_t row = (variables + sums_ + 1) * sizeof(int64_t) + sizeof(Members) + 3 * sizeof(uint32_t);
+    stage.memory.resize((variables + sums_) * sizeof(void*) + rows * row);
     char* free = stage.memory.data();
     auto take = [&]<class T>(T*& to, size_t count) {
         to = reinterpret_cast<T*>(free);
         free += count * sizeof(T);
     };
     take(stage.values, variables);
-    take(stage.found, factors);
+    take(stage.found, sums_);
     for (size_t v = 0; v < variables; ++v) take(stage.values[v], rows);
-    for (size_t f = 0; f < factors; ++f) take(stage.found[f], rows);
+    for (size_t s = 0; s < sums_; ++s) take(stage.found[s], rows);
+    take(stage.counts, rows);
     take(stage.members, rows);
     take(stage.requests, rows);
     take(stage.parents, rows);
@@ -103,6 +138,7 @@ void Enumerator::take_requests(Stage& stage, unsigned most) {
     for (; stage.n < count; ++stage.n, ++next_) {
         for (unsigned v = 0; v < reader_->inputs; ++v) stage.values[v][stage.n] = inputs_[v][next_];
         stage.requests[stage.n] = static_cast<uint32_t>(next_);
+        stage.counts[stage.n] = 1;
     }
 }
 
@@ -162,18 +198,32 @@ void Enumerator::look_up(unsigned level, uint64_t& operations) {
 void Enumerator::expand(unsigned level, unsigned most) {
     const Loop& loop = reader_->loops[level - 1];
     Stage &before = stages_[level - 1], &stage = stages_[level];
-    bool all = !loop.checks && !loop.groups;
+    if (!loop.checks && !loop.groups) return expand_all(level, most);
     for (; before.at < before.n; ++before.at, before.within = 0) {
         const Members& members = before.members[before.at];
-        uint32_t end = all ? loop.map->high() : members.n;
-        const uint32_t* ids = all ? nullptr : members.begin();
-        for (; before.within < end; ++before.within) {
+        const uint32_t* ids = members.begin() + before.within;
+        uint32_t count = std::min(members.n - before.within, most - stage.n);
+        for (uint32_t i = 0; i < count; ++i) {
+            loop.map->prefetch_row(ids[i]);
+            stage.parents[stage.n + i] = before.at;
+            stage.entries[stage.n + i] = ids[i];
+        }
+        stage.n += count;
+        before.within += count;
+        if (before.within < members.n) return;
+    }
+}
+
+// The same by all entries of the map.
+void Enumerator::expand_all(unsigned level, unsigned most) {
+    const Map& map = *reader_->loops[level - 1].map;
+    Stage &before = stages_[level - 1], &stage = stages_[level];
+    for (; before.at < before.n; ++before.at, before.within = 0) {
+        for (; before.within < map.high(); ++before.within) {
             if (stage.n == most) return;
-            uint32_t entry = all ? before.within : ids[before.within];
-            if (all && !loop.map->alive(entry)) continue;
-            prefetch_line(loop.map->row(entry));
+            if (!map.alive(before.within)) continue;
             stage.parents[stage.n] = before.at;
-            stage.entries[stage.n++] = entry;
+            stage.entries[stage.n++] = before.within;
         }
     }
 }
@@ -185,10 +235,14 @@ void Enumerator::read_rows(unsigned level) {
     auto carry = [&](const auto* from, auto* to) {
         for (unsigned i = 0; i < stage.n; ++i) to[i] = from[stage.parents[i]];
     };
-    carry(before.requests, stage.requests);
-    for (unsigned variable : reader_->known[level - 1]) carry(before.values[variable], stage.values[variable]);
-    for (size_t f = 0; f < factors_; ++f) {
-        if (reader_->factors[f].level < level) carry(before.found[f], stage.found[f]);
+    if (numbered_) carry(before.requests, stage.requests);
+    for (unsigned variable : reader_->carried[level - 1]) carry(before.values[variable], stage.values[variable]);
+    if (factors_) carry(before.counts, stage.counts);
+    for (size_t f = 0, s = 0; s < sums_; ++f) {
+        const Factor& factor = reader_->factors[f];
+        if (factor.map->layout().plain()) continue;
+        if (factor.level < level) carry(before.found[s], stage.found[s]);
+        ++s;
     }
     for (auto [column, variable] : loop.yields) {
         int64_t* to = stage.values[variable];
@@ -199,154 +253,109 @@ void Enumerator::read_rows(unsigned level) {
 // Finds the payloads of the factors that are known from this stage on.
 void Enumerator::resolve(unsigned level) {
     Stage& stage = stages_[level];
-    for (size_t f = 0; f < factors_; ++f) {
+    for (size_t f = 0, s = 0; f < factors_; ++f) {
         const Factor& factor = reader_->factors[f];
+        bool plain = factor.map->layout().plain();
+        const int64_t** found = plain ? nullptr : stage.found[s++];
         if (factor.level != level) continue;
-        const int64_t** found = stage.found[f];
-        if (factor.loop >= 0) {
-            for (unsigned i = 0; i < stage.n; ++i) found[i] = factor.map->payload(stage.entries[i]);
-            continue;
+        if (plain) {
+            each_payload(factor, stage, [&](size_t row, const int64_t* payload) {
+                stage.counts[row] = payload ? product_of(stage.counts[row], *payload) : 0;
+            });
+        } else {
+            each_payload(factor, stage, [&](size_t row, const int64_t* payload) { found[row] = payload; });
         }
-        KeyBlock block;
-        auto key = [&](size_t row, int64_t* to) {
-            for (unsigned variable : factor.variables) *to++ = stage.values[variable][row];
-        };
-        probe_keys(*factor.map, block, stage.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
-            uint32_t id = factor.map->find(k, tag);
-            found[row] = id == NIL ? nullptr : factor.map->payload(id);
-        });
     }
 }
 
-// The product of a row's factors; false if one of them is not there.
-bool Enumerator::multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const {
-    payload[0] = 1;
-    bool plain = true;
-    for (size_t f = 0; f < factors_; ++f) {
-        ++operations;
-        const int64_t* found = stage.found[f][row];
-        if (!found) return false;
-        bool fits;
-        if (reader_->factors[f].map->layout().plain()) {
-            fits = plain ? !multiply_overflows(payload[0], found[0], &payload[0])
-                         : layout_.scale(payload, found[0], payload);
-        } else {
-            fits = plain ? layout_.scale(payload, payload[0], found) : layout_.multiply(payload, found);
-            plain = false;
-        }
-        if (!fits) throw Overflow();
+// Visits the payload that a factor has for each row of a stage, null if it is not there.
+template <class Visit>
+void Enumerator::each_payload(const Factor& factor, const Stage& stage, Visit visit) {
+    if (factor.loop >= 0) {
+        for (unsigned i = 0; i < stage.n; ++i) visit(i, factor.map->payload(stage.entries[i]));
+        return;
     }
+    KeyBlock block;
+    auto key = [&](size_t row, int64_t* to) {
+        for (unsigned variable : factor.variables) *to++ = stage.values[variable][row];
+    };
+    probe_keys(*factor.map, block, stage.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
+        uint32_t id = factor.map->find(k, tag);
+        visit(row, id == NIL ? nullptr : factor.map->payload(id));
+    });
+}
+
+// The product of a row's factors, of which some have sums; false if one of them is not there.
+bool Enumerator::multiply(const Stage& stage, unsigned row, int64_t* payload) const {
+    int64_t count = stage.counts[row];
+    bool whole = count != 0;
+    for (size_t s = 0; s < sums_; ++s) whole &= stage.found[s][row] != nullptr;
+    if (!whole) return false;
+    bool fits = count != TOO_LARGE;
+    if (count == 1 && !layout_.has_floats) {
+        for (unsigned word = 0; word < layout_.words; ++word) payload[word] = stage.found[0][row][word];
+    } else {
+        fits = fits && layout_.scale(payload, count, stage.found[0][row]);
+    }
+    for (size_t s = 1; s < sums_ && fits; ++s) fits = layout_.multiply(payload, stage.found[s][row]);
+    if (!fits) throw Overflow();
     return true;
 }
 
-namespace {
-
-// Appends the values of a group with their counts; the place where they begin.
-int64_t append_values(const Extreme& extreme, const int64_t* key, Array<int64_t>& lists, uint64_t& operations) {
-    const Map& map = *extreme.map;
-    size_t start = lists.size();
-    lists.push(0);
-    auto append = [&](uint32_t entry) {
-        lists.push(map.row(entry)[extreme.value]);
-        lists.push(map.payload(entry)[0]);
-        ++operations;
-    };
-    if (extreme.groups) {
-        const GroupTable& groups = extreme.groups->groups();
-        Members members = extreme.groups->members(groups.find(key, groups.tag(key)));
-        for (uint32_t i = 0; i < members.n; ++i) append(members.begin()[i]);
-    } else {
-        for (uint32_t entry = 0; entry < map.high(); ++entry) {
-            if (map.alive(entry)) append(entry);
-        }
+// Takes the counts of some rows of the last stage; how many rows are there, and unless they all are, which.
+unsigned Enumerator::take_counts(Block& block, unsigned first, unsigned end) {
+    Stage& stage = stages_.back();
+    int64_t* to = block.payloads.data() + block.n;
+    if (!factors_) {
+        std::fill_n(to, end - first, 1);
+        return end - first;
     }
-    lists[start] = static_cast<int64_t>(lists.size() - start - 1) / 2;
-    return static_cast<int64_t>(start);
-}
-
-// The positions, from 0 on, of the values that a percentile of so many is made of: as Spark computes them, in floats.
-std::pair<int64_t, int64_t> positions(const Extreme& extreme, int64_t n) {
-    int64_t lower, upper;
-    if (extreme.function == Extreme::Function::Discrete) {
-        lower = upper =
-            std::max(int64_t{0}, static_cast<int64_t>(std::ceil(static_cast<double>(n) * extreme.fraction)) - 1);
-    } else {
-        double position = static_cast<double>(n - 1) * extreme.fraction;
-        lower = static_cast<int64_t>(std::floor(position));
-        upper = static_cast<int64_t>(std::ceil(position));
+    bool whole = true;
+    for (unsigned row = first; row < end; ++row) {
+        int64_t count = stage.counts[row];
+        whole &= (count != 0) & (count != TOO_LARGE);
+        to[row - first] = count;
     }
-    lower = std::min(lower, n - 1);
-    upper = std::min(upper, n - 1);
-    return extreme.descending ? std::pair{n - 1 - upper, n - 1 - lower} : std::pair{lower, upper};
-}
-
-// Appends what stands for the values of a group in a percentile: NULL, the value at its position, and the next one if
-// it is between two, each with the copies that are there for it. `count` is how often other tables have the row in all.
-int64_t append_percentile(const Extreme& extreme, const int64_t* key, const int64_t* null_row, int64_t count,
-                          Array<int64_t>& lists, uint64_t& operations) {
-    const Map& map = *extreme.map;
-    size_t start = lists.size();
-    lists.push(0);
-    auto append = [&](int64_t value, int64_t copies) {
-        lists.push(value);
-        lists.push(copies);
-        ++lists[start];
-    };
-    uint32_t null = map.find(null_row);
-    int64_t nulls = null == NIL ? 0 : map.payload(null)[0], known = extreme.sorted->total(key);
-    if (nulls) append(NULL_CODE, nulls);
-    if (known > 0) {
-        int64_t times = std::max(int64_t{1}, count / (known + nulls)), low_end, high_end;
-        auto [low, high] = positions(extreme, known * times);
-        uint32_t first = extreme.sorted->at(key, low / times, low_end, operations);
-        uint32_t second = extreme.sorted->at(key, high / times, high_end, operations);
-        append(map.row(first)[extreme.value], first == second ? known : low_end);
-        if (first != second) append(map.row(second)[extreme.value], known - low_end);
-    }
-    return static_cast<int64_t>(start);
-}
-
-}  // namespace
-
-int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row, int64_t count, Block& block,
-                            uint64_t& operations) const {
-    int64_t key[Map::MAX_ARITY], whole[Map::MAX_ARITY];
+    if (whole) return end - first;
     unsigned n = 0;
-    for (unsigned i = 0; i < extreme.map->arity(); ++i) {
-        whole[i] = i == extreme.value ? NULL_CODE : stage.values[extreme.variables[i]][row];
-        if (i != extreme.value) key[n++] = whole[i];
+    for (unsigned row = first; row < end; ++row) {
+        if (stage.counts[row] == TOO_LARGE) throw Overflow();
+        to[n] = stage.counts[row];
+        stage.parents[n] = row;
+        n += stage.counts[row] != 0;
     }
-    if (extreme.function == Extreme::Function::Values) return append_values(extreme, key, block.lists, operations);
-    if (extreme.listed()) return append_percentile(extreme, key, whole, count, block.lists, operations);
-    if (extreme.function != Extreme::Function::CountDistinct) {
-        uint32_t id = extreme.sorted->extreme(key, extreme.function == Extreme::Function::Max);
-        return id == NIL ? NULL_CODE : extreme.map->row(id)[extreme.value];
+    return n;
+}
+
+// The same for payloads with sums.
+unsigned Enumerator::take_products(Block& block, unsigned first, unsigned end) {
+    Stage& stage = stages_.back();
+    unsigned words = reader_->layout.words, n = 0;
+    for (unsigned row = first; row < end; ++row) {
+        stage.parents[n] = row;
+        n += multiply(stage, row, block.payloads.data() + (block.n + n) * words);
     }
-    uint64_t size = extreme.map->size();
-    if (extreme.groups) {
-        const GroupTable& groups = extreme.groups->groups();
-        size = extreme.groups->size(groups.find(key, groups.tag(key)));
-    }
-    return static_cast<int64_t>(size) - (extreme.map->find(whole) != NIL);
+    return n;
 }
 
 // Appends whole rows of the last stage.
 void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
     Stage& stage = stages_.back();
-    unsigned words = reader_->layout.words;
-    unsigned first = stage.at, end = first + static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
-    uint32_t* kept = stage.parents;  // of the last stage nobody asks for them any more
-    block.payloads.resize((block.n + end - first) * words);
-    unsigned n = 0;
-    for (unsigned row = first; row < end; ++row) {
-        kept[n] = row;
-        n += multiply(stage, row, block.payloads.data() + (block.n + n) * words, operations);
-    }
-    stage.at = end;
+    unsigned words = sums_ ? reader_->layout.words : 1;
+    unsigned first = stage.at, all = static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
+    block.payloads.resize((block.n + all) * words);
+    unsigned n = sums_ ? take_products(block, first, first + all) : take_counts(block, first, first + all);
+    operations += all * factors_;
     block.payloads.resize((block.n + n) * words);
+    stage.at += all;
+    const uint32_t* kept = stage.parents;  // of the last stage nobody asks for them any more
     auto append = [&](Array<int64_t>& to, const auto* from) {
         to.resize(block.n + n);
-        for (unsigned i = 0; i < n; ++i) to[block.n + i] = from[kept[i]];
+        if (n == all) {
+            std::copy_n(from + first, n, to.data() + block.n);
+        } else {
+            for (unsigned i = 0; i < n; ++i) to[block.n + i] = from[kept[i]];
+        }
     };
     for (size_t i = 0; i < reader_->outputs.size(); ++i) append(block.columns[i], stage.values[reader_->outputs[i]]);
     if (block.numbered) append(block.requests, stage.requests);
@@ -354,7 +363,8 @@ void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
         operations += n;
         for (unsigned i = 0; i < n; ++i) {
             int64_t count = block.payloads[(block.n + i) * words];
-            block.extremes[e].push(extreme(reader_->extremes[e], stage, kept[i], count, block, operations));
+            unsigned row = n == all ? first + i : kept[i];
+            block.extremes[e].push(extreme(reader_->extremes[e], stage, row, count, block, operations));
         }
     }
     block.n += n;
@@ -362,6 +372,7 @@ void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
 
 bool Enumerator::fill(Block& block, size_t limit, uint64_t& operations) {
     floats_.clear();
+    numbered_ = block.numbered;
     unsigned last = static_cast<unsigned>(stages_.size()) - 1;
     Stage& stage = stages_[last];
     for (size_t stop = block.n + limit; block.n < stop;) {

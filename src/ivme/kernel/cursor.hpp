@@ -59,7 +59,8 @@ struct Reader {
     std::vector<Factor> factors;
     std::vector<Extreme> extremes;
     Uses<Map> maps;
-    std::vector<std::vector<unsigned>> known;  // the variables that are known after 0, 1, 2 loops and so on
+    // The variables that are known after 0, 1, 2 loops and so on, and that what comes behind the next loop reads.
+    std::vector<std::vector<unsigned>> carried;
     Layout layout;
     // Only grows, and differs whenever one of the maps has changed.
     uint64_t version() const {
@@ -69,6 +70,8 @@ struct Reader {
     }
     // The same over what a map was before it changed.
     std::shared_ptr<Reader> over(const Map& changed, const Map& old) const;
+    // Finds out what is carried, when all the rest is set; `known_at` has the number of loops that know a variable.
+    void find_carried(const std::vector<unsigned>& known_at);
 };
 
 struct Block {
@@ -122,7 +125,8 @@ private:
         uint32_t within = 0;  // how many rows it has yielded for the loop behind it
         unsigned room = 0;
         int64_t** values = nullptr;        // by variable
-        const int64_t*** found = nullptr;  // by factor
+        const int64_t*** found = nullptr;  // by factor with sums
+        int64_t* counts = nullptr;         // the product of the others so far, 0 if one is not there
         Members* members = nullptr;        // for each row what the loop behind this stage will yield
         uint32_t* requests = nullptr;
         uint32_t* parents = nullptr;
@@ -136,17 +140,24 @@ private:
     void pass_guard(const Guard& guard, Stage& stage);
     void look_up(unsigned level, uint64_t& operations);
     void expand(unsigned level, unsigned most);
+    void expand_all(unsigned level, unsigned most);
     void read_rows(unsigned level);
     void resolve(unsigned level);
+    template <class Visit>
+    void each_payload(const Factor& factor, const Stage& stage, Visit visit);
     void emit(Block& block, size_t limit, uint64_t& operations);
-    bool multiply(Stage& stage, unsigned row, int64_t* payload, uint64_t& operations) const;
+    unsigned take_counts(Block& block, unsigned first, unsigned end);
+    unsigned take_products(Block& block, unsigned first, unsigned end);
+    bool multiply(const Stage& stage, unsigned row, int64_t* payload) const;
     int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, int64_t count, Block& block,
                     uint64_t& operations) const;
 
     static constexpr unsigned FEW = 16, MANY = 1024;
 
     const Reader* reader_;
-    size_t factors_;    // how many of the reader's factors are multiplied
+    size_t factors_;   // how many of the reader's factors are multiplied
+    size_t sums_ = 0;  // how many of them have sums, and are not just counts
+    bool numbered_ = false;
     FloatPool floats_;  // of products; those of the maps belong to their kernel
     Layout layout_;
     std::vector<Stage> stages_;  // the first holds requests, the others what the loops yield

@@ -285,6 +285,7 @@ public:
 private:
     template <class Visit>
     void misfits_of(const Map* map, Visit visit) const {
+        if (!map->has_suspects()) return;
         maps_.each([&](size_t number, const Map& each) {
             if (&each == map) map->misfits([&](const int64_t* row) { visit(number, row); });
         });

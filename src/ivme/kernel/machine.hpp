@@ -38,6 +38,7 @@ struct Trigger {
     Uses<Map> maps;
     Uses<Heap> heaps;
     Uses<Partition> partitions;
+    Uses<Map> empty;  // as long as these have no entries, it does what a trigger with more steps does
 };
 
 class Machine {

@@ -101,6 +101,9 @@ public:
     // From here on `misfits` knows the entries whose sums exceed these limits, at first those of all entries.
     void limit(const std::vector<Limit>& limits);
 
+    // Whether sums of this batch have exceeded their limits.
+    bool has_suspects() const { return suspects_.size() != 0; }
+
     // Visits the entries of this batch whose sums exceed their limits now.
     template <class Visit>
     void misfits(Visit visit) const {

@@ -105,8 +105,9 @@ void Machine::watch(const WatchStep& step, const Delta& origin, UndoLog& log) {
     Partition& partition = *step.partition;
     const Map& heavy = *partition.heavy;
     const Degree& degree = partition.degrees[step.leaf];
-    if (!heavy.size() && degree.most() < partition.upper) {  // no key can rise, and there is none to fall
-        operations += origin.n * degree.asked();
+    unsigned asked = heavy.size() ? 0 : degree.asked_below(partition.upper);
+    if (asked) {  // no key can rise, and there is none to fall
+        operations += origin.n * asked;
         return;
     }
     operations += heavy.size() ? origin.n : 0;
@@ -206,6 +207,7 @@ NotedKeys Machine::census(const Partition& partition, uint64_t threshold) {
     Map seen(partition.arity(), Layout(), partition.heavy->seed());
     int64_t one = 1, old;
     for (const Degree& degree : partition.degrees) {
+        if (degree.asked_below(threshold)) continue;  // no key has so many
         for (const Part& part : degree.parts) {
             each_key(part, [&](const int64_t* key) {
                 ++operations;

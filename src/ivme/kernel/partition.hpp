@@ -37,15 +37,21 @@ struct Degree {
         for (const Part& part : parts) total += part.target->size() ? part.count(key, tag) : 0;
         return total;
     }
-    // No key has more tuples.
-    uint64_t most() const {
-        uint64_t total = 0;
-        for (const Part& part : parts) total += part.most();
-        return total;
-    }
+    // The parts that have tuples.
     unsigned asked() const {
         return static_cast<unsigned>(
             std::ranges::count_if(parts, [](const Part& part) { return part.target->size() != 0; }));
+    }
+    // The same, or none if a key may have so many tuples.
+    unsigned asked_below(uint64_t limit) const {
+        unsigned asked = 0;
+        uint64_t most = 0;
+        for (const Part& part : parts) {
+            if (!part.target->size()) continue;
+            ++asked;
+            most += part.most();
+        }
+        return most < limit ? asked : 0;
     }
 };
 

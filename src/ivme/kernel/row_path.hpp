@@ -26,18 +26,18 @@ public:
             for (unsigned place : places) {
                 if (place >= width()) throw std::invalid_argument("a row lacks codes");
             }
-            runs_.push_back({trigger, std::move(places), {}, nullptr, nullptr});
+            runs_.push_back({trigger, std::move(places), nullptr, nullptr});
         }
     }
 
     // As long as these maps are empty, another trigger takes the place of the one of that number.
-    void set_light(size_t number, size_t trigger, std::vector<unsigned> places, std::vector<size_t> empty) {
+    void set_light(size_t number, size_t trigger, std::vector<unsigned> places, const std::vector<size_t>& empty) {
         for (unsigned place : places) {
             if (place >= width()) throw std::invalid_argument("a row lacks codes");
         }
-        RowRun& run = runs_.at(number);
-        run.empty = std::move(empty);
-        run.light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), {}, nullptr, nullptr});
+        Trigger& light = kernel_.trigger(trigger);
+        for (size_t map : empty) light.empty.add(&kernel_.map(map));
+        runs_.at(number).light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), nullptr, nullptr});
     }
 
     size_t width() const { return encoder_.arity() + (expressions_ ? expressions_->outputs() : 0); }
@@ -322,35 +322,35 @@ private:
         const RowRun& taken = *chosen(&run);
         pick(taken, columns, n, weights);
         Balance& balance = *run.balance;
-        size_t wish = n, begin = 0, end = balance.end_of_piece(inputs_[0].columns, 0, n, wish);
+        size_t wish = n;
+        if (balance.end_of_piece(inputs_[0].columns, 0, n, wish) == n) return run_piece(taken, balance);
         Delta netted;
-        if (end < n) {
-            netted.shape(count_of(inputs_[0].columns), Layout());
-            kernel_.machine.net(inputs_[0].columns, weights, n, netted);
-            for (size_t c = 0; c < netted.columns.size(); ++c) inputs_[0].columns[c] = netted.columns[c].data();
-            weights = netted.payloads.data();
-            n = netted.n;
-        }
-        std::vector<const int64_t*> all = inputs_[0].columns;
-        for (wish = n; begin < n; begin = end) {
-            end = balance.end_of_piece(all, begin, n, wish);
+        netted.shape(count_of(inputs_[0].columns), Layout());
+        kernel_.machine.net(inputs_[0].columns, weights, n, netted);
+        std::vector<const int64_t*> all;
+        for (const auto& column : netted.columns) all.push_back(column.data());
+        wish = netted.n;
+        for (size_t begin = 0, end = 0; begin < netted.n; begin = end) {
+            end = balance.end_of_piece(all, begin, netted.n, wish);
             for (size_t c = 0; c < all.size(); ++c) inputs_[0].columns[c] = all[c] + begin;
             inputs_[0].n = end - begin;
-            inputs_[0].weights = weights + begin;
-            run_picked(taken);
-            if (balance.holds()) continue;
-            balance.failed();
-            throw Declined();
+            inputs_[0].weights = netted.payloads.data() + begin;
+            run_piece(taken, balance);
         }
+    }
+    void run_piece(const RowRun& taken, Balance& balance) {
+        run_picked(taken);
+        if (balance.holds()) return;
+        balance.failed();
+        throw Declined();
     }
 
     // The run itself, or the one without heavy parts while these are empty.
     const RowRun* chosen(const RowRun* run) const {
         if (!run->light) return run;
-        for (size_t map : run->empty) {
-            if (kernel_.map(map).size()) return run;
-        }
-        return run->light.get();
+        const Uses<Map>& empty = kernel_.trigger(run->light->trigger).empty;
+        bool is_light = std::none_of(empty.begin(), empty.end(), [](const Map* map) { return map->size() != 0; });
+        return is_light ? run->light.get() : run;
     }
 
     void pick(const RowRun& run, const std::vector<const int64_t*>& given, size_t n, const int64_t* weights) {

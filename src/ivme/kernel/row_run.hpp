@@ -11,9 +11,8 @@ namespace ivme {
 struct RowRun {
     size_t trigger;
     std::vector<unsigned> places;
-    std::vector<size_t> empty;  // while these maps are, `light` does the same in fewer steps
-    std::shared_ptr<const RowRun> light;
-    Balance* balance = nullptr;  // of a view with heavy and light parts, which takes many rows in pieces
+    std::shared_ptr<const RowRun> light;  // does the same in fewer steps while some maps are empty
+    Balance* balance = nullptr;           // of a view with heavy and light parts, which takes many rows in pieces
 };
 
 }  // namespace ivme

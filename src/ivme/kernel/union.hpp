@@ -40,6 +40,7 @@ inline void append(Array<int64_t>& to, const int64_t* from, size_t n) {
 }
 
 class Prober;
+class RowSums;
 
 struct Branch {
     // Opened with the inputs and then with what the segment before has kept; a factor belongs to the first segment that
@@ -158,8 +159,9 @@ private:
     void read_points(Block& block, uint64_t& operations);
     void read_answers(Block& block, uint64_t& operations);
     void sum_up(Block& block, uint64_t& operations);
-    void sum_segment(const Reader& reader, const Delta& from, Consolidator& to, uint64_t& operations);
-    const int64_t* multiplied(const Reader& reader, const Delta& from, const Block& found);
+    void sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations);
+    const int64_t* multiplied(const Reader& reader, const Delta& from, bool first, const Block& found);
+    // The inputs of some requests, or n times of the only one.
     std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;
     Prober& prober();
 

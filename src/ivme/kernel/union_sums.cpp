@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "probe.hpp"
+#include "row_sums.hpp"
 #include "union.hpp"
 
 namespace ivme {
@@ -30,8 +31,8 @@ void sort_by_request(Block& block, size_t requests, unsigned words) {
     move(block.requests, 1);
 }
 
-// All rows of a delta but those with a count of zero; its first column is the request.
-void take_rows(Delta& delta, Block& block) {
+// All rows of a delta but those with a count of zero; with several requests, its first column is the request.
+void take_rows(Delta& delta, bool several, Block& block) {
     size_t kept = 0;
     unsigned words = delta.layout.words;
     for (size_t row = 0; row < delta.n; ++row) {
@@ -43,8 +44,12 @@ void take_rows(Delta& delta, Block& block) {
         ++kept;
     }
     block.n = kept;
-    block.requests = std::move(delta.columns[0]);
-    for (size_t c = 0; c < block.columns.size(); ++c) block.columns[c] = std::move(delta.columns[c + 1]);
+    if (several) {
+        block.requests = std::move(delta.columns[0]);
+    } else if (block.numbered) {
+        block.requests.zeroed(kept);
+    }
+    for (size_t c = 0; c < block.columns.size(); ++c) block.columns[c] = std::move(delta.columns[c + several]);
     block.payloads = std::move(delta.payloads);
 }
 
@@ -66,7 +71,7 @@ std::vector<Array<int64_t>> UnionCursor::gathered(const int64_t* requests, size_
     std::vector<Array<int64_t>> columns(inputs_.size());
     for (size_t v = 0; v < columns.size(); ++v) {
         columns[v].resize(n);
-        for (size_t i = 0; i < n; ++i) columns[v][i] = inputs_[v][requests[i]];
+        for (size_t i = 0; i < n; ++i) columns[v][i] = inputs_[v][requests ? requests[i] : 0];
     }
     return columns;
 }
@@ -164,68 +169,65 @@ void UnionCursor::read_answers(Block& block, uint64_t& operations) {
 
 void UnionCursor::sum_up(Block& block, uint64_t& operations) {
     Layout layout(plan_->layout.slots, &floats_);
-    Delta total;
-    total.shape(plan_->outputs + 1, layout);
-    Consolidator totals(plan_->seed);
-    totals.begin(&total, SMALLEST);
+    unsigned several = requests_ > 1;
+    RowSums totals(plan_->outputs + several, layout, plan_->seed);
     for (const Branch& branch : plan_->branches) {
-        Delta from;
-        from.shape(1, layout);
         Array<int64_t> numbers = passing(branch, operations);
+        Delta from;
+        from.shape(several, layout);
         from.extend(numbers.size());
-        std::fill_n(from.payloads.data(), numbers.size() * layout.words, 0);
-        for (size_t i = 0; i < from.n; ++i) {
-            from.columns[0][i] = numbers[i];
-            from.payload(i)[0] = 1;
-        }
+        std::fill_n(from.payloads.data(), from.n * layout.words, 0);
+        for (size_t i = 0; i < from.n; ++i) from.payload(i)[0] = 1;
+        if (several) std::copy_n(numbers.data(), from.n, from.columns[0].data());
         for (size_t s = 0; s + 1 < branch.segments.size(); ++s) {
             const Reader& reader = *branch.segments[s];
-            Delta kept;
-            kept.shape(static_cast<unsigned>(reader.outputs.size()) + 1, layout);
-            Consolidator distinct(plan_->seed);
-            distinct.begin(&kept, SMALLEST);
-            sum_segment(reader, from, distinct, operations);
-            distinct.end();
-            from = std::move(kept);
+            RowSums distinct(count_of(reader.outputs) + several, layout, plan_->seed);
+            sum_segment(reader, from, s == 0, distinct, operations);
+            from = std::move(distinct.end());
         }
-        sum_segment(*branch.segments.back(), from, totals, operations);
+        sum_segment(*branch.segments.back(), from, branch.segments.size() == 1, totals, operations);
     }
-    totals.end();
-    take_rows(total, block);
-    if (block.numbered && requests_ > 1) sort_by_request(block, requests_, layout.words);
+    take_rows(totals.end(), several, block);
+    if (block.numbered && several) sort_by_request(block, requests_, layout.words);
 }
 
-// Adds what a segment finds behind the tuples of `from`, whose first column is the request, times their payloads.
-void UnionCursor::sum_segment(const Reader& reader, const Delta& from, Consolidator& to, uint64_t& operations) {
-    std::vector<Array<int64_t>> given = gathered(from.columns[0].data(), from.n);
+// Adds what a segment finds behind the tuples of `from`, times their payloads; the first segment's are requests,
+// with the payload 1. With several requests their first column is the request.
+void UnionCursor::sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations) {
+    bool several = requests_ > 1;
+    std::vector<Array<int64_t>> given = gathered(several ? from.columns[0].data() : nullptr, from.n);
     std::vector<const int64_t*> opened = addresses(given);
-    for (size_t c = 1; c < from.columns.size(); ++c) opened.push_back(from.columns[c].data());
+    for (size_t c = several; c < from.columns.size(); ++c) opened.push_back(from.columns[c].data());
     Enumerator rows(reader, &floats_);
     rows.open(std::move(opened), from.n);
     Block found;
     found.shape(reader);
-    found.numbered = true;
+    found.numbered = several || !first;
     for (bool more = true; more;) {
         found.n = 0;
         more = rows.fill(found, LARGEST, operations);
-        const int64_t* payloads = multiplied(reader, from, found);
-        for (size_t i = 0; i < found.n; ++i)
-            found.requests[i] = from.columns[0][static_cast<size_t>(found.requests[i])];
-        std::vector<const int64_t*> columns{found.requests.data()};
+        const int64_t* payloads = multiplied(reader, from, first, found);
+        std::vector<const int64_t*> columns;
+        if (several) {
+            for (size_t i = 0; i < found.n; ++i)
+                found.requests[i] = from.columns[0][static_cast<size_t>(found.requests[i])];
+            columns.push_back(found.requests.data());
+        }
         for (const auto& column : found.columns) columns.push_back(column.data());
-        to.add_rows(columns.data(), static_cast<unsigned>(columns.size()), payloads, plan_->layout.words, found.n);
+        to.add(columns.data(), payloads, found.n);
     }
 }
 
 // The payloads of what a segment found, times those of the tuples before it, in the union's own layout.
-const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, const Block& found) {
-    if (from.columns.size() == 1 && reader.layout == plan_->layout) return found.payloads.data();
+const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, bool first, const Block& found) {
+    if (first && reader.layout == plan_->layout) return found.payloads.data();
     const Layout& layout = from.layout;
     products_.resize(found.n * layout.words);
     for (size_t i = 0; i < found.n; ++i) {
         int64_t* product = products_.data() + i * layout.words;
         const int64_t* right = found.payloads.data() + i * reader.layout.words;
-        std::copy_n(from.payload(static_cast<size_t>(found.requests[i])), layout.words, product);
+        size_t before = first ? 0 : static_cast<size_t>(found.requests[i]);
+        std::copy_n(from.payload(before), layout.words, product);
         bool fits = reader.layout.plain() ? layout.scale(product, right[0], product) : layout.multiply(product, right);
         if (!fits) throw Overflow();
     }

@@ -126,6 +126,32 @@ def test_a_sum_over_branches_that_does_not_fit_is_refused() -> None:
             two.read(whole=whole)
 
 
+@pytest.mark.parametrize("most", [5, 4095, 4097, 30_000, 2**40])
+def test_codes_of_every_size_are_added_up_in_any_order(most: int) -> None:
+    """Small ones have a table of their places, which grows with the rows; others are hashed, and those below zero."""
+    random = np.random.default_rng(most)
+    for order in (np.sort, random.permutation):
+        two = TwoMaps()
+        for number in (0, 1):
+            codes = np.concatenate([random.integers(0, most, 9000), [-1, 2**62, -(2**50), most + 1]])
+            two.insert(number, order(codes))
+        assert two.read(whole=True) == two.read(97)
+        assert sum(two.read(whole=True).values()) == 2 * 9004
+
+
+def test_counts_beyond_64_bits_may_come_back() -> None:
+    """Two branches overflow together and a third brings them back: only the whole sum has to fit."""
+    two = TwoMaps()
+    third = two.kernel.add_map(1, [])
+    fill = two.kernel.add_trigger(1, [], [("load", 0, 0, [0], [], [], [], []), ("add", 0, third, "")])
+    for code in (7, 2**40):
+        for trigger, weight in ((two.fill[0], 2**62), (two.fill[1], 2**62), (fill, -(2**62) - 5)):
+            two.kernel.run(trigger, [([column(code)], column(weight))])
+    parts: list[Any] = [([two.loops(each)], [], two.probe(each)) for each in (*two.maps, third)]
+    two.reader = two.kernel.add_union(0, 1, [], parts, False, False)
+    assert two.read(whole=True) == two.read() == {7: 2**62 - 5, 2**40: 2**62 - 5}
+
+
 def test_sums_of_floats_are_exact_over_branches() -> None:
     """1e300 comes and goes in different branches: what is left is the small number, in each way of reading."""
     codes = np.array([1e300, 3.25, -1e300]).view(np.int64)

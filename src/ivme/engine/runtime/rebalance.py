@@ -116,6 +116,8 @@ class Rebalancer:
     def settle(self, rows: int = 1) -> None:
         """After so many rows have come or gone: moves whatever is on the wrong side."""
         self.updates += rows
+        if self._native is not None and self._native.holds():
+            return
         base = fitting_base(self.size, self.balance.base)
         if base != self.balance.base:
             self._major(base)

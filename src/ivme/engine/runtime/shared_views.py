@@ -82,19 +82,21 @@ class SharedViews:
         self._movers = Movers(name, backend, slots)
 
     def light_trigger(self, relation: str) -> LightTrigger | None:
-        """What does the same as a trigger of a view with parts while nothing is heavy, made when it is first needed;
-        None of a followed view, which emits its changes."""
+        """What does the same as a trigger of a view with parts while nothing is heavy, made with those of its other
+        relations when it is first needed; None of a followed view, which emits its changes."""
         if relation not in self._light:
             view = next(view for view in self.views.values() if relation in view.triggers)
             if any(isinstance(step, Emit) for step in view.triggers[relation]):
                 return None
             from ivme.plan.assemble.light import light_triggers
 
-            triggers, empty = light_triggers(view.triggers)
-            name = f"{self.trigger(relation)} while nothing is heavy"
-            feed = self._backend.set_trigger(name, triggers[relation], self.slots).get(relation, Feed(()))
-            self._light = {**self._light, relation: LightTrigger(name, feed, empty)}
+            found = light_triggers(view.triggers)
+            self._light = {**self._light, **{each: self._set_light(each, *light) for each, light in found.items()}}
         return self._light[relation]
+
+    def _set_light(self, relation: str, steps: Sequence[Step], empty: tuple[str, ...]) -> LightTrigger:
+        name = f"{self.trigger(relation)} while nothing is heavy"
+        return LightTrigger(name, self._backend.set_trigger(name, steps, self.slots).get(relation, Feed(())), empty)
 
     def trigger(self, relation: str) -> str:
         """The name of the trigger for a relation."""

@@ -16,17 +16,19 @@ from ivme.plan.ir import program as ir
 Triggers = Mapping[str, Sequence[ir.Step]]
 
 
-def light_triggers(triggers: Triggers) -> tuple[dict[str, tuple[ir.Step, ...]], tuple[str, ...]]:
-    """The triggers while nothing is heavy, and the maps that have to be empty for that."""
+def light_triggers(triggers: Triggers) -> dict[str, tuple[tuple[ir.Step, ...], tuple[str, ...]]]:
+    """The triggers while nothing is heavy, each with the maps of its own that have to be empty for that."""
     filled: set[str] = set()
     before = -1
     while before < len(filled):
         before = len(filled)
         for steps in triggers.values():
             filled.update(step.map for step in _left(steps, filled) if isinstance(step, ir.Add))
-    found = {relation: without_dead_steps(_left(steps, filled)) for relation, steps in triggers.items()}
-    asked = {name for steps in triggers.values() for step in steps for name in _maps(step)}
-    return found, tuple(sorted(asked - filled))
+    found = {}
+    for relation, steps in triggers.items():
+        asked = {name for step in steps for name in _maps(step)}
+        found[relation] = without_dead_steps(_left(steps, filled)), tuple(sorted(asked - filled))
+    return found
 
 
 def _maps(step: ir.Step) -> list[str]:

@@ -18,13 +18,25 @@ QUERIES = [
 ]
 
 
+def maps_of(step: ir.Step) -> set[str]:
+    """The maps that a step joins with or adds to."""
+    if isinstance(step, ir.Join):
+        return {read.map for read in step.reads}
+    return {step.map} if isinstance(step, ir.Add | ir.Exists) else set()
+
+
 @pytest.mark.parametrize("text", QUERIES)
 def test_light_triggers_ask_no_map_that_has_to_be_empty(text: str) -> None:
     program = plan_with("skew", parse_rule(text)).program
-    triggers, empty = light_triggers({each.relation: each.steps for each in program.triggers})
-    assert {partition.heavy for partition in program.partitions} <= set(empty)
+    triggers = light_triggers({each.relation: each.steps for each in program.triggers})
+    assert {partition.heavy for partition in program.partitions} <= {
+        map_ for _, maps in triggers.values() for map_ in maps
+    }
     for trigger in program.triggers:
-        short = triggers[trigger.relation]
+        short, empty = triggers[trigger.relation]
+        filters = {step.read.map for step in trigger.steps if isinstance(step, ir.Filter)}
+        assert filters <= set(empty)
+        assert set(empty) <= filters.union(*(maps_of(step) for step in trigger.steps))
         assert len(short) < len(trigger.steps)
         asked = {read.map for step in short if isinstance(step, ir.Join) for read in step.reads if not read.pending}
         added = {step.map for step in short if isinstance(step, ir.Add)}

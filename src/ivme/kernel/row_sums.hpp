@@ -1,0 +1,182 @@
+// Sums of payloads by row, for a reader that wants all rows and finds each of them many times.
+//
+// A loop that runs over the same values behind several contexts finds rows in the order in which it found them before.
+// So a row is compared with the one that came behind the last one, and with the last one itself, before it is hashed.
+// Rows of one column with small codes have a table of their places, and are not hashed at all.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <unordered_map>
+
+#include "delta.hpp"
+#include "errors.hpp"
+#include "hash.hpp"
+
+namespace ivme {
+
+class RowSums {
+public:
+    RowSums(unsigned arity, const Layout& layout, const Seed& seed) : seed_(seed) { rows_.shape(arity, layout); }
+
+    // Adds rows by column, with their payloads one behind the other.
+    void add(const int64_t* const* from, const int64_t* payloads, size_t n) {
+        rows_.reserve(rows_.n + n);
+        size_t most = BLOCK;
+        for (size_t row = 0, done = 0; row < n; row += done) {
+            size_t left = std::min<size_t>(BLOCK, n - row);
+            if (rows_.columns.size() == 1 && (done = add_small(from, payloads, row, n - row))) continue;
+            done = add_following(from, payloads, row, left);
+            if (!done) done = add_repeated(from, payloads, row, left);
+            if (done) {
+                most = BLOCK / 8;  // others are few
+            } else {
+                done = look_up(from, payloads, row, static_cast<unsigned>(std::min(most, left)));
+                most = BLOCK;
+            }
+        }
+    }
+
+    // The sums, some with a count of zero. Only the sum of all counts of a row must fit.
+    Delta& end() {
+        for (const auto& [row, carry] : carries_) {
+            if (carry) throw Overflow();
+        }
+        return rows_;
+    }
+
+private:
+    static constexpr uint64_t SMALL = 4096;
+
+    // Adds as many rows as have small codes.
+    size_t add_small(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+        const int64_t* codes = from[0] + row;
+        if (!is_small(codes[0])) make_places(static_cast<uint64_t>(codes[0]));
+        unsigned words = rows_.layout.words;
+        size_t run = 0;
+        while (run < most && is_small(codes[run])) {
+            uint32_t& place = places_[static_cast<size_t>(codes[run])];
+            const int64_t* payload = payloads + (row + run) * words;
+            if (!place) {
+                place = static_cast<uint32_t>(append(from, row + run, payload) + 1);
+            } else {
+                add_run(place - 1, 0, payload, 1);
+            }
+            ++run;
+            if (words == 1) run += add_counts(codes + run, payload + 1, most - run);
+        }
+        return run;
+    }
+
+    // Adds the counts of as many rows as are there, while they fit.
+    size_t add_counts(const int64_t* codes, const int64_t* counts, size_t most) {
+        const uint32_t* places = places_.data();
+        int64_t* totals = rows_.payloads.data();
+        uint64_t end = places_.size();
+        for (size_t i = 0; i < most; ++i) {
+            if (static_cast<uint64_t>(codes[i]) >= end) return i;
+            uint32_t place = places[codes[i]];
+            int64_t total;
+            if (!place || add_overflows(totals[place - 1], counts[i], &total)) return i;
+            totals[place - 1] = total;
+        }
+        return most;
+    }
+
+    bool is_small(int64_t code) const { return static_cast<uint64_t>(code) < places_.size(); }
+
+    // Has places for codes up to one, if that is small: the table is no larger than eight times the rows.
+    void make_places(uint64_t code) {
+        if (code >= std::max<uint64_t>(SMALL, 4 * rows_.n)) return;
+        places_.zeroed(std::bit_ceil(std::max(code + 1, SMALL / 8)));
+        for (size_t row = 0; row < rows_.n; ++row) {
+            int64_t known = rows_.columns[0][row];
+            if (is_small(known)) places_[static_cast<size_t>(known)] = static_cast<uint32_t>(row + 1);
+        }
+    }
+
+    // Adds as many rows as are those behind the last one, in turn.
+    size_t add_following(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+        size_t first = last_ + 1, run = first < rows_.n ? std::min(most, rows_.n - first) : 0;
+        for (size_t c = 0; c < rows_.columns.size() && run; ++c) {
+            const int64_t *known = rows_.columns[c].data() + first, *given = from[c] + row;
+            size_t same = 0;
+            while (same < run && known[same] == given[same]) ++same;
+            run = same;
+        }
+        add_run(first, 1, payloads + row * rows_.layout.words, run);
+        last_ += run;
+        return run;
+    }
+
+    // Adds as many rows as are the last one.
+    size_t add_repeated(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+        size_t run = last_ < rows_.n ? most : 0;
+        for (size_t c = 0; c < rows_.columns.size() && run; ++c) {
+            int64_t known = rows_.columns[c][last_];
+            size_t same = 0;
+            while (same < run && from[c][row + same] == known) ++same;
+            run = same;
+        }
+        add_run(last_, 0, payloads + row * rows_.layout.words, run);
+        return run;
+    }
+
+    // Adds rows by their hashes, up to one with a small code; how many.
+    size_t look_up(const int64_t* const* from, const int64_t* payloads, size_t start, unsigned most) {
+        uint32_t tags[BLOCK];
+        unsigned arity = count_of(rows_.columns), n = most;
+        for (unsigned i = 0; arity == 1 && i < n; ++i) n = is_small(from[0][start + i]) ? i : n;
+        if (rows_.n + n > room_) table_.reserve(room_ = 2 * (rows_.n + n));
+        for (unsigned i = 0; i < n; ++i) {
+            tags[i] = seed_.tag_of(arity, [&](unsigned c) { return from[c][start + i]; });
+            table_.prefetch(tags[i]);
+        }
+        for (unsigned i = 0; i < n; ++i) {
+            size_t row = start + i;
+            uint32_t place = table_.find(tags[i], [&](uint32_t known) { return is_at(known, from, row); });
+            const int64_t* payload = payloads + row * rows_.layout.words;
+            if (place == NIL) {
+                last_ = append(from, row, payload);
+                table_.insert(tags[i], static_cast<uint32_t>(last_));
+            } else {
+                add_run(last_ = place, 0, payload, 1);
+            }
+        }
+        return n;
+    }
+
+    bool is_at(size_t place, const int64_t* const* from, size_t row) const {
+        for (size_t c = 0; c < rows_.columns.size(); ++c) {
+            if (rows_.columns[c][place] != from[c][row]) return false;
+        }
+        return true;
+    }
+
+    size_t append(const int64_t* const* from, size_t row, const int64_t* payload) {
+        size_t place = rows_.extend(1);
+        for (size_t c = 0; c < rows_.columns.size(); ++c) rows_.columns[c][place] = from[c][row];
+        std::copy_n(payload, rows_.layout.words, rows_.payload(place));
+        return place;
+    }
+
+    // Adds payloads to those of a row, of the row `step` behind it, and so on.
+    void add_run(size_t place, size_t step, const int64_t* payloads, size_t n) {
+        unsigned words = rows_.layout.words;
+        for (size_t i = 0; i < n; ++i, place += step) {
+            int64_t* total = rows_.payloads.data() + place * words;
+            if (int carry = rows_.layout.add(total, total, payloads + i * words)) carries_[place] += carry;
+        }
+    }
+
+    Seed seed_;
+    Delta rows_;
+    IdTable table_;
+    std::unordered_map<size_t, int64_t> carries_;  // by row, how many times 2^64 its count is off
+    size_t room_ = 0;                              // of the table, in rows
+    Array<uint32_t> places_;  // by code, the place of a row of one column, plus one; 0 if it is not there
+    size_t last_ = 0;
+};
+
+}  // namespace ivme
