@@ -68,8 +68,8 @@ class ShardedFace:
             pytest.skip(f"shards have no {name}: {LACKING[name]}")
         return getattr(self.database, name)
 
-    def batch(self, *arguments: Any) -> Any:
-        return BatchFace(self.database.batch(*arguments))
+    def batch(self, *arguments: Any, **options: Any) -> Any:
+        return BatchFace(self.database.batch(*arguments, **options))
 
     def add_column(self, *arguments: Any, **options: Any) -> None:
         try:
