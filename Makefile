@@ -28,9 +28,11 @@ $(KERNEL): pyproject.toml CMakeLists.txt scripts/find-python $(wildcard src/ivme
 	@$(PIP) --no-build-isolation --editable .
 	@touch $@
 
+# pip compiles on one core only; some packages have files for other versions of Python, which do not compile.
 $(STAMP): $(KERNEL) scripts/find-java scripts/find-psql
 	@echo "3/3 getting what ivme, Spark and the tests need: about a minute, most of it for Spark"
-	@$(PIP) --no-build-isolation --editable '.[dev,spark,plot]'
+	@$(PIP) --no-compile --no-build-isolation --editable '.[dev,spark,plot]'
+	@$(BIN)/python -m compileall -q -j $(JOBS) $(VENV)/lib >/dev/null 2>&1 || :
 	@bash scripts/find-java
 	@bash scripts/find-psql
 	@touch $@
