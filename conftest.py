@@ -25,7 +25,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.enable()
         gc.freeze()
-        gc.set_threshold(20_000, 20, 10)
+        gc.set_threshold(20_000, 5, 5)
 
 
 def pytest_unconfigure() -> None:
