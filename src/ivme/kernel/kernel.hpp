@@ -194,8 +194,8 @@ public:
         };
         maps_.each(count);
         heaps_.each(count);
-        uint64_t average = strings ? (kept + added) / strings : 1;
-        return added + average * shrunk > kept / 2 + entries / 4;
+        uint64_t average = strings ? (kept + added) / strings : 1, gone = average * shrunk;
+        return added + gone > (kept - std::min(kept, gone)) / 2 + entries / 4;
     }
 
     // Takes back the codes that neither an entry nor a word of `held` is. Deltas and the undo log are empty between
