@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from collections import Counter
+from decimal import Decimal
 from typing import Any
 from unittest.mock import patch
 
@@ -13,6 +15,7 @@ import pytest
 from ivme import compile as compiler
 from ivme.database import Database
 from ivme.definitions import reading_once
+from ivme.errors import DataError, QueryError
 
 TEXTS = [
     "SELECT a, b FROM r WHERE b = 1",
@@ -104,3 +107,48 @@ def test_a_plan_is_used_again_until_tables_have_grown_much(monkeypatch: pytest.M
     assert 1 == planned(one)
     db.insert("r", [(n,) for n in range(1000)])
     assert 1 == planned(one, one)
+
+
+VALUES: list[Any] = [
+    *(1, True, 1.0, Decimal(1), Decimal("1.0"), Decimal("1.00"), "1", b"1", None, -1, 0.0, -0.0),
+    *(datetime.date(2024, 2, 1), datetime.datetime(2024, 2, 1), "2024-02-01"),
+]
+
+
+@pytest.mark.parametrize("text", ["SELECT a, :x AS x FROM r", "SELECT SUM(a) AS s, MAX(:x) AS x FROM r GROUP BY a"])
+def test_values_of_parameters_that_are_equal_in_python_have_plans_of_their_own(text: str) -> None:
+    def answer(db: Database, value: Any) -> tuple[Any, ...]:
+        try:
+            found = db.sql(text, x=value).to_arrow()
+        except (QueryError, DataError) as error:
+            return type(error), str(error)
+        return found.schema, [[repr(each) for each in column.to_pylist()] for column in found.columns]
+
+    def made() -> Database:
+        db = Database()
+        db.sql("CREATE TABLE r (a INT)")
+        db.sql("INSERT INTO r VALUES (1)")
+        return db
+
+    fresh = [answer(made(), value) for value in VALUES]
+    db = made()
+    for _ in range(2):
+        assert fresh == [answer(db, value) for value in VALUES]
+
+
+def test_a_plan_is_used_again_for_the_same_values_of_parameters() -> None:
+    db = Database()
+    db.sql("CREATE TABLE r (a INT, b INT)")
+    db.sql("INSERT INTO r VALUES (1, 10), (2, 20), (3, 30)")
+    text = "SELECT SUM(b) AS s FROM r WHERE a >= :low AND a IN (:some)"
+    with patch("ivme.compile.compile_view", counted := Planned()):
+        for _ in range(3):
+            assert [(50,)] == db.sql(text, low=2, some=[1, 2, 3]).rows()
+            assert [(30,)] == db.sql(text, low=2, some=[1, 3]).rows()
+        assert 2 == counted.count
+        db.sql("INSERT INTO r VALUES (2, 5)")
+        assert [(55,)] == db.sql(text, low=2, some=[1, 2, 3]).rows()
+        assert 2 == counted.count
+        db.sql("ALTER TABLE r ADD COLUMN c INT")
+        assert [(55,)] == db.sql(text, low=2, some=[1, 2, 3]).rows()
+        assert 3 == counted.count

@@ -39,15 +39,18 @@ class OneReads:
         self._definitions = definitions
         self._plans: OrderedDict[Hashable, Planned] = OrderedDict()
 
-    def read(self, query: str | ReadSelect, read: Callable[[View], Answer]) -> Answer:
-        """What `read` makes of the view of a query."""
+    def read(self, query: str | ReadSelect, read: Callable[[View], Answer], asked: Hashable = None) -> Answer:
+        """What `read` makes of the view of a query.
+
+        The plan of one that was made of parts is kept if `asked` tells it from all others.
+        """
         from ivme.definitions.installing import install_view
 
         definitions = self._definitions
         while True:
             definitions.check_open()
             name = self.unused_name()
-            key = self._key(name, query)
+            key = self._key(name, query if isinstance(query, str) else asked)
             planned, relations, called = self._planned(key, name, query)
             make_clock(definitions, planned.sources)
             with definitions.runtime.lock:
@@ -60,14 +63,14 @@ class OneReads:
                     return answer
                 self._plans.pop(key, None)
 
-    def _key(self, name: str, query: str | ReadSelect) -> Hashable:
-        """What a plan depends on: the text, declarations, and the magnitudes of tables; None if it is not cached."""
-        if not isinstance(query, str):
+    def _key(self, name: str, asked: Hashable) -> Hashable:
+        """What a plan depends on: what is asked and declared, and the magnitudes of tables; None if it is not cached."""
+        if asked is None:
             return None
         definitions, size = self._definitions, self._definitions.runtime.backend.size
         with definitions.runtime.lock:
             sizes = [size(state.rows).bit_length() // _GROWTH_BITS for state in definitions.catalog.tables.values()]
-            return name, query, tuple(definitions.relations()), tuple(definitions.functions.defined), tuple(sizes)
+            return name, asked, tuple(definitions.relations()), tuple(definitions.functions.defined), tuple(sizes)
 
     def _planned(self, key: Hashable, name: str, query: str | ReadSelect) -> Planned:
         definitions = self._definitions

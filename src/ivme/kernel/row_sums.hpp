@@ -26,8 +26,8 @@ public:
         size_t most = BLOCK;
         for (size_t row = 0, done = 0; row < n; row += done) {
             size_t left = std::min<size_t>(BLOCK, n - row);
-            if (rows_.columns.size() == 1 && (done = add_small(from, payloads, row, n - row))) continue;
-            done = add_following(from, payloads, row, left);
+            done = rows_.columns.size() == 1 ? add_small(from, payloads, row, n - row) : 0;
+            if (!done) done = add_following(from, payloads, row, left);
             if (!done) done = add_repeated(from, payloads, row, left);
             if (done) {
                 most = BLOCK / 8;  // others are few

@@ -157,7 +157,8 @@ def columns_of(expression: Expression) -> Iterator[str]:
         yield expression.name
     elif isinstance(expression, Call):
         for argument in expression.arguments:
-            yield from columns_of(argument)
+            if not isinstance(argument, Literal):  # of which a list may have many
+                yield from columns_of(argument)
 
 
 def conjunction(predicates: Iterable[Expression]) -> Expression | None:

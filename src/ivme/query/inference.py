@@ -33,6 +33,18 @@ _LEAST_SCALE = 6
 """The digits after the point that Spark keeps when a decimal would need more than 38 digits."""
 
 
+_LITERALS: dict[type, Type] = {
+    bool: BOOL,
+    int: INT,
+    float: FLOAT,
+    str: STRING,
+    bytes: _BINARY,
+    datetime.datetime: _TIMESTAMP,
+    datetime.date: _DATE,
+}
+"""The types of constants; a bool is an int to Python, and a datetime a date."""
+
+
 def type_of(expression: Expression, table: Table) -> Type | None:
     """The type of an expression over a table's columns; None for NULL and where a column's type is not declared.
 
@@ -69,11 +81,8 @@ def literal_type(value: Any) -> Type | None:
         return _decimal_literal(value)
     if isinstance(value, tuple):
         return _array_literal(value)
-    kinds: tuple[tuple[type, Type], ...] = (
-        *((bool, BOOL), (int, INT), (float, FLOAT), (str, STRING), (bytes, _BINARY)),
-        *((datetime.datetime, _TIMESTAMP), (datetime.date, _DATE)),
-    )
-    return next((type_ for python, type_ in kinds if isinstance(value, python)), None)
+    known = _LITERALS.get(type(value))
+    return known or next((type_ for python, type_ in _LITERALS.items() if isinstance(value, python)), None)
 
 
 def _array_literal(elements: tuple[Any, ...]) -> Type | None:

@@ -76,7 +76,8 @@ def refuse_gaps(source: SqlText, statements: list[exp.Expr]) -> None:
         if token.token_type not in _NEEDS_OPERANDS:
             continue
         before = tokens[index - 1].token_type if index else TokenType.SEMICOLON
-        before = TokenType.DISTINCT if _is_behind_distinct_on(tokens, index) else before
+        if before == TokenType.R_PAREN and _is_behind_distinct_on(tokens, index):
+            before = TokenType.DISTINCT
         after = tokens[index + 1].token_type if index + 1 < len(tokens) else TokenType.SEMICOLON
         if _has_gap(token, before, after, tokens[index + 2 : index + 3]):
             raise source.broken(f"something is missing near {token.text!r}", token.start, _COMPLETE)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import datetime
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache, partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -80,8 +83,25 @@ def select_rows(
                 return _looked(batch, partial(found, parameters))
         if not source.parameter_names() and not (wanted and (_bare_nulls(node) or _repeated(node))):
             return definitions.one_reads.read(query.text, lambda view: _looked(batch, lambda: _read(view, {})))
-        node = with_values(source, node, Parameters({**default_values(source), **parameters}))
-        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node, batch)
+        values = {**default_values(source), **parameters}
+        node = with_values(source, node, Parameters(values))
+        asked = _asked(query.text, values, wanted)
+        return made_rows(definitions, source, _by_place(node, wanted) if wanted else node, batch, asked)
+
+
+_CONSTANTS = (type(None), bool, int, float, str, bytes, Decimal, datetime.date, datetime.datetime)
+
+
+def _asked(text: str, values: Mapping[str, Any], wanted: Sequence[Type]) -> Hashable:
+    """What tells a query with constants for its parameters from all others: they, as written, decide its plan, and a
+    Decimal's digits its types. None for values of other types, whose plans are not kept."""
+    written = []
+    for name, value in values.items():
+        members = value if isinstance(value, list | tuple) else (value,)
+        if any(type(member) not in _CONSTANTS for member in members):
+            return None
+        written.append((name, type(value), repr(value)))
+    return text, tuple(sorted(written, key=itemgetter(0))), tuple(wanted)
 
 
 def _bare_nulls(node: exp.Expr) -> list[tuple[int, exp.Expr]]:
@@ -109,9 +129,12 @@ def _by_place(node: exp.Expr, wanted: Sequence[Type]) -> exp.Expr:
     return node
 
 
-def made_rows(definitions: Definitions, source: SqlText, node: exp.Expr, batch: Batch | None = None) -> Rows:
-    """The rows of a query that was made of parts of a statement, without parameters."""
-    return definitions.one_reads.read(ReadSelect(source, node), lambda view: _looked(batch, lambda: _read(view, {})))
+def made_rows(
+    definitions: Definitions, source: SqlText, node: exp.Expr, batch: Batch | None = None, asked: Hashable = None
+) -> Rows:
+    """The rows of a query that was made of parts of a statement, without parameters; `asked` as `OneReads` has it."""
+    made = ReadSelect(source, node)
+    return definitions.one_reads.read(made, lambda view: _looked(batch, lambda: _read(view, {})), asked)
 
 
 def _looked(batch: Batch | None, read: Callable[[], Rows]) -> Rows:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.dictionary import NULL_CODE
+from ivme.engine.codes.value_check import INT_LIMIT
 from ivme.engine.expression.graph import REAL, WIDE, WORD, Node
 from ivme.engine.expression.numbers import Value
 from ivme.query import sql_values
@@ -20,6 +22,9 @@ _SUFFIXES = {WORD: "word", WIDE: "wide", REAL: "real"}
 _ORDERS = ("lt", "le", "gt", "ge")
 _CHAIN = 3
 """Up to so many constants of an IN list are compared one by one."""
+
+_MEMBERS: dict[str, type] = {"int": int, "date": datetime.date, "timestamp": datetime.datetime}
+"""The constants of longer lists, by the kind of what is compared with them."""
 
 
 class Comparisons:
@@ -134,12 +139,18 @@ class Comparisons:
 
     def _members(self, left: Value, options: tuple[Expression, ...]) -> tuple[list[int], bool] | None:
         """The codes of many constants of the left side's own kind, and whether NULL is one of them."""
-        if len(options) <= _CHAIN or left.kind not in ("int", "date", "timestamp") or left.loose:
+        wanted = _MEMBERS.get(left.kind)
+        if len(options) <= _CHAIN or wanted is None or left.loose:
             return None
-        values = [option.value if isinstance(option, Literal) else Call for option in options]
-        found = [self._compiler.constant(value, left.type) for value in values if self._is_of(value, left.kind)]
+        values: list[Any] = [option.value if isinstance(option, Literal) else Call for option in options]
+        known: list[Any] = [value for value in values if type(value) is wanted]
         nulls = values.count(None)
-        if len(found) + nulls < len(values) or any(each.node.operation != "constant" for each in found):
+        if len(known) + nulls < len(values):
+            return None
+        if left.kind == "int":  # each is its own code
+            return None if any(abs(value) > INT_LIMIT for value in known) else (known, nulls > 0)
+        found = [self._compiler.constant(value, left.type) for value in known]
+        if any(each.node.operation != "constant" for each in found):
             return None
         return [each.node.k[0] for each in found], nulls > 0
 

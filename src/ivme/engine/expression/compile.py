@@ -151,9 +151,9 @@ class Compiler:
         names = {name.lower() for name in columns_of(call)}
         if len(names) > 1 or call.function in _LAZY or (call.function == "is_null" and _is_column(call.arguments[0])):
             return False
-        type_ = self.table.columns[self.position(names.pop())].type
-        arguments = [self.type_of(argument) for argument in call.arguments]
-        return type_ is not None and type_.kind in _TEXT and any(_kind(argument) in _TEXT for argument in arguments)
+        if _kind(self.table.columns[self.position(names.pop())].type) not in _TEXT:
+            return False
+        return any(_kind(self.type_of(argument)) in _TEXT for argument in call.arguments)
 
     def _remembered(self, call: Call, mask: Node | None) -> Value:
         place = (call, self.position(next(columns_of(call))))
