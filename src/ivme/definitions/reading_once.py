@@ -64,7 +64,7 @@ class OneReads:
                 self._plans.pop(key, None)
 
     def _key(self, name: str, asked: Hashable) -> Hashable:
-        """What a plan depends on: what is asked and declared, and the magnitudes of tables; None if it is not cached."""
+        """What a plan depends on: what is asked and declared, and how large tables are; None if it is not cached."""
         if asked is None:
             return None
         definitions, size = self._definitions, self._definitions.runtime.backend.size
