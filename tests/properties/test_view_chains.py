@@ -245,6 +245,19 @@ def test_followers_are_told_by_the_kernel_once_and_in_order() -> None:
         assert [dict(delta) for delta in feeds[1]] == [{(7, 1, None, None, 1): 1}]
 
 
+def test_rows_that_come_and_go_in_a_run_are_no_change() -> None:
+    with Database() as db:
+        db.create_table("r", {"a": "int"})
+        db.create_view("g", "SELECT a, COUNT(*) AS n FROM r GROUP BY a")
+        view = db.create_view("v", "SELECT n > 0 AS big FROM g")
+        db.insert("r", [(1,), (2,)])
+        feed = view.changes()
+        db.insert("r", [(1,), (2,)])
+        db.insert("r", pa.record_batch({"a": [1, 2, 3, 4, 5, 6]}))
+        db.insert("r", pa.record_batch({"a": [1, 2, 3, 4, 5, 6]}))
+        assert [dict(delta) for delta in feed] == [{(True,): 4}]
+
+
 def test_a_change_that_nobody_can_be_told_of_is_not_made() -> None:
     class FullError(Exception):
         pass

@@ -195,6 +195,7 @@ private:
                 ++target.n;
                 target.tags.push(tag);
                 places_.push(static_cast<uint32_t>(i));
+                zeroes_ |= payload[0] == 0;  // the sum of a run may be
                 return target.n - 1;
             }
             if (static_cast<uint32_t>(slot >> 32) != tag) continue;

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ivme.query.block_names import block_name
 from ivme.query.model import Column, Query, Table
 from ivme.query.names import CLOCK
-from ivme.query.sql_script import read_script
+from ivme.query.sql_script import named_relations, read_script
 from ivme.query.typed import typed
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.exchange import can_feed
@@ -42,6 +42,9 @@ def blocks_of(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
     views = views_read(entry, catalog)
     if entry.options or entry.routing.shards < 2 or not all(can_feed(view, catalog) for view in views):
         return []
+    named = named_relations(entry.text, defined(entry.functions))
+    if any(view.name.lower() in named and view not in views for view in catalog.views):
+        return []  # a name of a WITH, or in one that nothing reads
     above = tuple(view_as_table(view, catalog.tables) for view in views)
     script = read_script(entry.text, (*catalog.tables, *above), defined(entry.functions))
     if len(script) == 1 or script.order is not None or script.ordered:

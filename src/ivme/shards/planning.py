@@ -152,13 +152,13 @@ def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...], *, whole_
 
 def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
     """The views that a view reads, and those that they read, in the order in which they were made."""
-    views = tuple(view_as_table(view, catalog.tables) for view in catalog.views)
+    views = tuple(view_as_table(view, catalog.tables) for view in catalog.shown)
     query = view_shape(entry.text, (*catalog.tables, *views), entry.name, defined(entry.functions))
     named = named_relations(entry.text, defined(entry.functions)) | {table.name.lower() for table in query.tables}
     needed = {
-        name for view in catalog.views if view.name.lower() in named for name in (view.name, *_names(view.beneath))
+        name for view in catalog.shown if view.name.lower() in named for name in (view.name, *_names(view.beneath))
     }
-    return tuple(ViewText(v.name, v.text, v.options, v.functions) for v in catalog.views if v.name in needed)
+    return tuple(ViewText(v.name, v.text, v.options, v.functions) for v in catalog.shown if v.name in needed)
 
 
 def _names(views: Iterable[ViewText]) -> list[str]:

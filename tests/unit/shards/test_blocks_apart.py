@@ -145,9 +145,24 @@ def test_blocks_over_views_and_views_over_blocks(tmp_path: Path) -> None:
             db.drop_view("pairs")
 
 
+def test_a_with_that_has_the_name_of_a_view(tmp_path: Path) -> None:
+    text = """
+        WITH o AS (SELECT src, COUNT(*) AS n FROM edge GROUP BY src)
+        SELECT a.src AS x, b.src AS y FROM o a JOIN o b ON a.n = b.src"""
+    with declared(local_database(tmp_path, 3)) as db:
+        db.create_view("o", "SELECT dst FROM edge")
+        view = db.create_view("w", text)
+        for number in range(8):
+            db.insert("edge", [(number, 0)] * (1 + number % 6))
+        assert sorted(view) == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 1), (7, 2)]
+        view.verify()
+
+
 def test_parts_of_views_are_not_views(tmp_path: Path) -> None:
     with declared(local_database(tmp_path, 2)) as db:
         db.create_view("three", VIEWS["three"])
+        with pytest.raises(UnknownNameError, match="there is no table 'three#2'"):
+            db.create_view("w", 'SELECT k FROM "three#2"')
         for ask in (db.view, db.drop_view):
             with pytest.raises(UnknownNameError, match="there are: three"):
                 ask("three#1")
