@@ -18,19 +18,15 @@ from tests.fuzz.steps import Change, CreateView, Op, Reopen
 from tests.fuzz.values import column
 from tests.fuzz.views import Item, Source, ViewSpec
 
-PARTS = 24
-"""Into how many tests the default run is split; each covers its share of the features."""
-
-
-SLOW = range(1, PARTS)
-"""The parts of the long run: the default run has one, of some seconds."""
+PARTS = 12
+"""Into how many tests the long run is split; each covers its share of the features. The default run has half of one."""
 
 
 @pytest.mark.parametrize(
-    "part", [pytest.param(part, marks=[pytest.mark.long] if part in SLOW else []) for part in range(PARTS)]
+    ("part", "parts"), [(0, 2 * PARTS), *(pytest.param(part, PARTS, marks=pytest.mark.long) for part in range(PARTS))]
 )
-def test_views_are_what_duckdb_says_and_every_feature_is_among_them(part: int) -> None:
-    missing, found = cover(part, PARTS, least=3, most=240)
+def test_views_are_what_duckdb_says_and_every_feature_is_among_them(part: int, parts: int) -> None:
+    missing, found = cover(part, parts, least=3, most=240)
 
     assert not found, "\n".join(each.script for each in found)
     assert [] == missing
