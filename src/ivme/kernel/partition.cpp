@@ -51,6 +51,8 @@ void note(Map& noted, const int64_t* key, uint32_t tag, int64_t change, UndoLog&
     log.close(&noted, 1);
 }
 
+uint64_t count_keys(const Part& part) { return part.groups ? part.groups->groups().size() : part.target->size(); }
+
 // Visits every key of a part.
 template <class Visit>
 void each_key(const Part& part, Visit visit) {
@@ -207,8 +209,12 @@ NotedKeys Machine::census(const Partition& partition, uint64_t threshold) {
     Map seen(partition.arity(), Layout(), partition.heavy->seed());
     int64_t one = 1, old;
     for (const Degree& degree : partition.degrees) {
-        if (degree.asked_below(threshold)) continue;  // no key has so many
+        bool is_below = degree.asked_below(threshold) != 0;  // no key has so many
         for (const Part& part : degree.parts) {
+            if (is_below) {
+                operations += count_keys(part);
+                continue;
+            }
             each_key(part, [&](const int64_t* key) {
                 ++operations;
                 poll_interrupt();

@@ -134,8 +134,7 @@ def _product(
     factors: tuple[Read, ...], maps: Mapping[str, IndexedMap], assignment: Mapping[str, Any]
 ) -> Payload | None:
     payload: Payload = 1
-    for factor in factors:
-        found = maps[factor.map].get(_key(factor, assignment))
+    for found in [maps[factor.map].get(_key(factor, assignment)) for factor in factors]:
         if found is None:
             return None
         payload = multiply(payload, found)
