@@ -185,6 +185,18 @@ def test_an_answer_that_is_not_read_is_cut(db: Database, monkeypatch: pytest.Mon
         wait_for(lambda: b"\nivme_connections 1\n" in httpx.get(f"{address}/metrics", timeout=30).content)
 
 
+def test_changes_that_end_close_their_connection(db: Database) -> None:
+    """A client that does not read what is left would hold its place until it has been idle for long."""
+    db.create_view("short", "SELECT COUNT(*) AS n FROM flights")
+    with serving(db) as address, connect(address) as connection:
+        connection.sendall(request("GET /views/short/changes HTTP/1.1"))
+        assert b"connection: close" in connection.recv(1000)
+        db.drop_view("short")
+        connection.settimeout(20)
+        received = b"".join(iter(lambda: connection.recv(4096), b""))
+        assert b"event: end" in received
+
+
 @pytest.mark.parametrize(("rows", "length"), [(1000, 500), (1, 4_000_000)], ids=["many", "long"])
 def test_a_subscriber_that_does_not_read_is_dropped(
     db: Database, monkeypatch: pytest.MonkeyPatch, rows: int, length: int

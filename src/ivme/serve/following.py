@@ -62,9 +62,9 @@ class Following:
         self._hub.end()
 
     async def _send(self, send: Send, events: AsyncIterator[bytes]) -> None:
-        """Sends events; one that is not taken in time ends the connection."""
+        """Sends events; one that is not taken in time ends the connection, and so does the last one."""
         first = await anext(events)
-        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": first, "more_body": True})
         async for event in events:
