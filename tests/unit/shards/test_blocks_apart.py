@@ -106,7 +106,7 @@ def test_blocks_apart_are_the_view(tmp_path: Path, seed: int) -> None:
         assert "fed by three#2" in str(db.view("three").explain())
         heard = db.view("three").changes()
         known = Counter(db.view("three"))
-        for step in range(6):
+        for step in range(4):
             change(chance, here, [expected, db], 8)
             check(db, expected)
             if step == 2:
@@ -215,6 +215,7 @@ def test_the_catalog_survives_json(tmp_path: Path) -> None:
         assert ShardCatalog.from_json(db._catalog.to_json()) == db._catalog
 
 
+@pytest.mark.long
 def test_another_number_of_shards(tmp_path: Path) -> None:
     chance, here = random.Random(9), Rows(city=[], edge=[])
     expected = declared(Database())
