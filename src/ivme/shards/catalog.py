@@ -155,7 +155,7 @@ class ShardCatalog:
         return replace(self, views=tuple(view for view in self.views if view.view != name))
 
     def without_lost_parts(self) -> ShardCatalog:
-        """Without parts of views that are not there: whoever made them died before the view."""
+        """Without parts of views that do not exist: their driver failed before it had built the view."""
         there = {view.name for view in self.shown}
         return replace(self, views=tuple(view for view in self.views if view.view in there))
 

@@ -17,6 +17,7 @@ from ivme.shards.catalog import ShardCatalog
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.exchange import last_round
 from tests.sharded_databases import local_database
+from tests.unit.shards.test_exchange import Rows, change, declared
 
 VIEWS = {
     "three": """
@@ -44,32 +45,6 @@ ABOVE = {
         ) e GROUP BY k""",
     "on_top": "SELECT q, COUNT(*) AS n FROM above GROUP BY q",
 }
-Rows = dict[str, list[Any]]
-
-
-def declared(db: Any) -> Any:
-    db.create_table("city", {"id": "int", "name": "string"})
-    db.create_table("edge", {"src": "int", "dst": "int"})
-    return db
-
-
-def change(chance: random.Random, here: Rows, databases: list[Any], size: int) -> None:
-    given = {}
-    for table, rows in here.items():
-        new = [a_row(chance, table) for _ in range(chance.randint(0, size))]
-        gone = [rows.pop(chance.randrange(len(rows))) for _ in range(min(len(rows), chance.randint(0, size)))]
-        given[table] = new, gone
-        rows += new
-    for db in databases:
-        with db.batch() as batch:
-            for table, (new, gone) in given.items():
-                batch.insert(table, new)
-                batch.delete(table, gone)
-
-
-def a_row(chance: random.Random, table: str) -> tuple[Any, ...]:
-    number = chance.choice([None, *range(6)])
-    return number, chance.choice("AB") if table == "city" else chance.choice([None, *range(6)])
 
 
 def answers(db: Any) -> dict[str, Counter[Any]]:
