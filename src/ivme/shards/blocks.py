@@ -36,7 +36,7 @@ def planned_views(
 def blocks_of(entry: ViewEntry, catalog: ShardCatalog) -> list[ViewEntry]:
     """The blocks of a view that no key spreads, as views that feed each other; the last is the view.
 
-    None if one of them cannot be apart: it is a union or an order, reads a closure, the clock or a view that cannot
+    Empty if one of them cannot be apart: it is a union or an order, reads a closure, the clock or a view that cannot
     feed it, or is one row for all.
     """
     views = views_read(entry, catalog)
