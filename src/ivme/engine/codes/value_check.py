@@ -162,7 +162,7 @@ def _date(value: Any) -> datetime.date:
             raise ValueError(f"{shown(value)} has a time of day, which a date does not hold")
         return moment.date()
     if not isinstance(value, datetime.date):
-        raise _wrong(value, "a date")
+        raise _wrong(value, "a date", "write it as a datetime.date" if isinstance(value, str) else "")
     return value
 
 
@@ -170,7 +170,7 @@ def _timestamp(value: Any) -> datetime.datetime:
     value = _plain(value)
     if not isinstance(value, datetime.datetime):
         if not isinstance(value, datetime.date):
-            raise _wrong(value, "a timestamp")
+            raise _wrong(value, "a timestamp", "write it as a datetime.datetime" if isinstance(value, str) else "")
         return datetime.datetime(value.year, value.month, value.day)
     if value != value:
         raise ValueError("NaT cannot be a value; use NULL (None)")
