@@ -127,7 +127,8 @@ public:
         return nb::make_tuple(all_sums, all_known);
     }
 
-    // The codes of dictionaries that it has, by column.
+    // The codes of dictionaries that it has, by column: those of rows that are gone and that others are compared with
+    // among them.
     nb::list codes() {
         std::vector<unsigned> places;
         for (const OrderedColumn& column : map_.keys().columns()) {
@@ -135,9 +136,11 @@ public:
         }
         std::vector<Array<int64_t>> found(places.size());
         run([&] {
-            map_.tree().each([&](const int64_t* row) {
+            auto take = [&](const int64_t* row) {
                 for (size_t i = 0; i < places.size(); ++i) found[i].push(map_.keys().code(row, places[i]));
-            });
+            };
+            map_.tree().each(take);
+            map_.tree().each_bound(take);
         });
         nb::list shown;
         for (auto& each : found) {

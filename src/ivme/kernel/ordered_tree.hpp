@@ -128,6 +128,12 @@ public:
         }
     }
 
+    // Calls visit(row) for every row that inner nodes compare with: it may be gone from the leaves.
+    template <class Visit>
+    void each_bound(Visit visit) const {
+        if (height_) each_bound(root_, 0, visit);
+    }
+
     // What is before a rank.
     OrderedTotals totals(int64_t rank) const;
 
@@ -182,6 +188,14 @@ private:
     }
     const int64_t* bound(uint32_t node, unsigned i) const {
         return inner_.at(node) + 1 + (2 + slot_words_) * size_t{inner_most_} + size_t{i} * words_;
+    }
+
+    template <class Visit>
+    void each_bound(uint32_t node, unsigned level, Visit visit) const {
+        for (unsigned i = 0; i < fanout(node); ++i) {
+            if (i) visit(bound(node, i));
+            if (level + 1 < height_) each_bound(static_cast<uint32_t>(children(node)[i]), level + 1, visit);
+        }
     }
 
     unsigned child_for(uint32_t node, const int64_t* row, unsigned words, bool equal_too) const;
