@@ -177,7 +177,12 @@ class Kernel:
     def heap_is_distinct(self, heap: int) -> bool: ...
     def heap_weight(self, heap: int, row: Sequence[int]) -> int:
         """The weight of a row; from here on rows are distinct."""
-    def heap_rows(self, heap: int, columns: Sequence[int] | None = None) -> tuple[list[Codes], Codes]: ...
+    def let_be_loose(self, heap: int, column: int, strings: Dictionary, /) -> bool:
+        """From now on a column may have loose strings; False if it cannot."""
+    def heap_rows(
+        self, heap: int, columns: Sequence[int] | None = None, loose: bool = False
+    ) -> tuple[list[Codes], Codes]:
+        """With `loose`, equal strings may have several codes."""
     def heap_rows_of_keys(self, heap: int, keys: Sequence[Codes]) -> list[Codes]:
         """The rows that have one of some distinct primary keys, by column."""
     def heap_places(self, heap: int) -> tuple[int, int]:
@@ -381,10 +386,13 @@ class RowPath:
         compute: Callable[[tuple[int, ...]], tuple[int, ...] | None] | None,
         runs: list[tuple[int, list[int]]],
     ) -> None: ...
-    def take_arrow(self, columns: object, key: list[int], prepare: Callable[[list[Codes], int], bool] | None) -> None:
+    def take_arrow(
+        self, columns: object, key: list[int], prepare: Callable[[list[Codes], int], bool] | None, loose: list[int]
+    ) -> None:
         """Record batches may come, too; the columns of the key are never NULL.
 
-        `prepare` fills in what the expressions lack over columns, and says whether they turn back no more.
+        `prepare` fills in what the expressions lack over columns, and says whether they turn back no more. The strings
+        of the columns `loose`, which nothing but the table takes, may be loose.
         """
     def encode(self, row: object) -> tuple[int, ...] | None:
         """The codes of a row that is a tuple, a list, a dict or a dataclass; None if the batch path has to take it."""
@@ -456,8 +464,8 @@ class EncodedRows:
     """A record batch as codes, of a table that has a path."""
 
     def __len__(self) -> int: ...
-    def columns(self) -> list[Codes]:
-        """The codes of each column; to be called once, as the rows are spent then."""
+    def columns(self) -> list[Codes | None]:
+        """The codes of each column, None for loose strings; to be called once, as the rows are spent then."""
 
 class RowGate:
     """Rows of the tables that have a path here, one or a list as a transaction; False for all others.
@@ -472,7 +480,7 @@ class RowGate:
     def set_path(self, table: str, path: RowPath, deletes: bool, counts: bool) -> None:
         """Whether rows may be deleted, and whether they count."""
     def forget(self) -> None: ...
-    def encode(self, table: object, capsules: tuple[Any, Any]) -> EncodedRows | None:
+    def encode(self, table: object, capsules: tuple[Any, Any], weight: int) -> EncodedRows | None:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
     def apply_encoded(self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, bytes] | None = None) -> bool:
         """Encoded rows of several tables, each with a weight for all of its rows, as one transaction.

@@ -19,6 +19,7 @@ from ivme.plan.ir import program as ir
 
 if TYPE_CHECKING:
     from ivme._kernel import Balance, RowGate, RowPath
+    from ivme.engine.codes.domain import Domain
 
 
 def cores() -> int:
@@ -278,17 +279,24 @@ class NativeBackend:
         found = self.kernel.get(self._maps[name], codes)
         return 0 if found is None else int(found[0])
 
-    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:
+    def scan(
+        self, name: str, *, distinct: bool = True, only_decodes: bool = False
+    ) -> tuple[list[Codes], Codes]:
         if name in self._heaps:
-            return self._rows(self._heaps[name], distinct)
+            return self._rows(self._heaps[name], distinct, only_decodes)
         columns, counts, _ = self.kernel.scan(self._maps[name])
         return columns, counts
 
-    def _rows(self, heap: int, distinct: bool) -> tuple[list[Codes], Codes]:
-        columns, weights = self.kernel.heap_rows(heap)
-        if distinct and not self.kernel.heap_is_distinct(heap):
-            return self.kernel.net(columns, weights)
-        return columns, weights
+    def _rows(self, heap: int, distinct: bool, only_decodes: bool) -> tuple[list[Codes], Codes]:
+        nets = distinct and not self.kernel.heap_is_distinct(heap)
+        columns, weights = self.kernel.heap_rows(heap, loose=only_decodes and not nets)
+        return self.kernel.net(columns, weights) if nets else (columns, weights)
+
+    def let_be_loose(self, name: str, position: int, domain: Domain) -> bool:
+        """Whether a column of a table may have strings from now on whose codes tell nothing of which are equal."""
+        native = getattr(getattr(domain, "dictionary", None), "native", None)
+        is_text = domain.type.kind in ("string", "binary")
+        return is_text and native is not None and self.kernel.let_be_loose(self._heaps[name], position, native)
 
     def weights(self, name: str) -> Codes:
         found = self._weights(self._heaps[name])

@@ -176,15 +176,16 @@ public:
         }
         return true;
     }
-    // The caller has let the GIL go: the thread that holds the dictionary may need it.
     bool encode(int64_t* codes, Brought& brought) const {
-        if (!n_) return true;
-        if (!are_strings(0, n_)) return false;
-        std::unique_lock lock(column_.dictionary->mutex);
-        uint64_t before = column_.dictionary->ever_added();
-        column_.dictionary->encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
-        brought.push_back({column_.dictionary, column_.dictionary->ever_added() - before});
-        return true;
+        return encode_by(brought, [&](Dictionary& dictionary) {
+            dictionary.encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        });
+    }
+    // The same for a column that nobody compares; `is_loose` says whether it has loose strings.
+    bool encode_loosely(int64_t* codes, Brought& brought, bool& is_loose) const {
+        return encode_by(brought, [&](Dictionary& dictionary) {
+            is_loose = dictionary.encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        });
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
     // without a code are added to `absent`.
@@ -203,6 +204,19 @@ public:
 
 private:
     bool is_there(size_t i) const { return !valid_ || valid_[i]; }
+
+    // The caller has let the GIL go: the thread that holds the dictionary may need it.
+    template <class Encode>
+    bool encode_by(Brought& brought, Encode encode) const {
+        if (!n_) return true;
+        if (!are_strings(0, n_)) return false;
+        Dictionary& dictionary = *column_.dictionary;
+        std::unique_lock lock(dictionary.mutex);
+        uint64_t before = dictionary.ever_added();
+        encode(dictionary);
+        brought.push_back({&dictionary, dictionary.ever_added() - before});
+        return true;
+    }
 
     const ArrowColumn& column_;
     ArrowBits valid_;

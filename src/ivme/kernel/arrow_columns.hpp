@@ -47,38 +47,50 @@ public:
         {
             nb::gil_scoped_release release;
             Brought brought;
-            certain = encode_all(*array, shared, codes, brought);
+            std::vector<unsigned> loose;
+            certain = encode_all(*array, shared, codes, brought, loose);
         }
         if (!certain) return nb::none();
-        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1]);
+        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1], {});
     }
 
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
 
     // Finds the columns that are their own codes, and encodes the others, one behind the other. More threads give the
-    // same codes.
+    // same codes. Of the columns in `loose` strings may be loose; it is left with those of which some are.
     bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
-                    Brought& brought, unsigned threads = 1) const {
+                    Brought& brought, std::vector<unsigned>& loose, unsigned threads = 1) const {
         size_t encoded = 0, rows = static_cast<size_t>(array.length);
         for (size_t c = 0; c < columns_.size(); ++c) {
             shared[c] = own_codes(columns_[c], *array.children[c]);
             encoded += !shared[c];
         }
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
-        if (threads > 1 && encoded > 1 && rows >= MANY_ROWS && allocation_budget < 0) {
-            return ParallelEncoding(columns_, array, shared, codes.data()).run(threads, brought);
-        }
+        std::vector<EncodingJob> jobs;
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
             if (shared[c]) continue;
-            if (!encode_column(columns_[c], *array.children[c], codes.data() + at, brought)) return false;
+            jobs.push_back({&columns_[c], array.children[c], codes.data() + at});
             at += rows;
+            auto found = std::find(loose.begin(), loose.end(), c);
+            if (found == loose.end()) continue;
+            bool is_loose = false;
+            auto& [column, strings, to] = jobs.back();
+            if (!ArrowStrings(*column, *strings).encode_loosely(to, brought, is_loose)) return false;
+            if (!is_loose) loose.erase(found);
+            jobs.pop_back();
         }
-        return true;
+        if (threads > 1 && jobs.size() > 1 && rows >= MANY_ROWS && allocation_budget < 0) {
+            return ParallelEncoding(std::move(jobs), rows).run(threads, brought);
+        }
+        return std::all_of(jobs.begin(), jobs.end(), [&](const EncodingJob& job) {
+            return encode_column(*job.column, *job.array, job.codes, brought);
+        });
     }
 
+    // In place of columns with loose strings there is None.
     static nb::object shown(const std::vector<const int64_t*>& shared, Array<int64_t>&& codes, size_t rows,
-                            const nb::object& array) {
+                            const nb::object& array, const std::vector<unsigned>& loose) {
         auto* owned = new Array<int64_t>(std::move(codes));
         nb::capsule owner(owned, [](void* p) noexcept {
             auto* block = static_cast<Array<int64_t>*>(p);
@@ -87,15 +99,16 @@ public:
         });
         nb::list columns;
         size_t at = 0;
-        for (const int64_t* numbers : shared) {
+        for (size_t c = 0; c < shared.size(); ++c) {
             using Shared = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
             using Own = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
-            if (numbers) {
-                columns.append(nb::cast(Shared(numbers, {rows}, array)));
-            } else {
-                columns.append(nb::cast(Own(owned->data() + at, {rows}, owner)));
-                at += rows;
+            if (shared[c]) {
+                columns.append(nb::cast(Shared(shared[c], {rows}, array)));
+                continue;
             }
+            bool is_loose = std::find(loose.begin(), loose.end(), c) != loose.end();
+            columns.append(is_loose ? nb::none() : nb::cast(Own(owned->data() + at, {rows}, owner)));
+            at += rows;
         }
         return columns;
     }

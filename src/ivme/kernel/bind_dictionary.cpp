@@ -39,12 +39,17 @@ struct PyDictionary {
         return nb::steal(made);
     }
 
-    // The GIL is let go while waiting: a run that holds the strings may need it to look for signals.
+    // The GIL is let go while waiting: a run that holds the strings may need it to look for signals. Nobody waits for
+    // the GIL who holds the strings, as a run may wait for them and have it.
     std::unique_lock<std::shared_mutex> lock() const {
         std::unique_lock<std::shared_mutex> held(dictionary.mutex, std::try_to_lock);
-        if (!held.owns_lock()) {
-            nb::gil_scoped_release release;
-            held.lock();
+        while (!held.owns_lock()) {
+            {
+                nb::gil_scoped_release release;
+                held.lock();
+                held.unlock();
+            }
+            held = std::unique_lock(dictionary.mutex, std::try_to_lock);
         }
         return held;
     }
@@ -104,14 +109,13 @@ struct PyDictionary {
         require_offsets(at, n, data.size());
         Array<int64_t> codes;
         codes.resize(n);
-        auto held = lock();
         {
             nb::gil_scoped_release release;
+            std::unique_lock held(dictionary.mutex);
             const char* text = reinterpret_cast<const char*>(data.data());
             auto there = [&](size_t i) { return !valid || (valid[(first + i) / 8] >> ((first + i) % 8) & 1); };
             dictionary.encode_all(text, at, n, there, codes.data());
         }
-        held.unlock();
         return to_numpy(std::move(codes), n);
     }
 
@@ -128,13 +132,16 @@ struct PyDictionary {
         return dictionary.load(reinterpret_cast<const char*>(data.data()), offsets.data(), n, there);
     }
 
-    // For each code from the base on, whether a value has it.
+    // For each code from the base on, whether a value has it that is not loose.
     nb::object present() const {
         Array<uint8_t> found;
         auto held = lock();
         size_t n = dictionary.high();
         found.resize(n);
-        for (size_t i = 0; i < n; ++i) found[i] = dictionary.holds(dictionary.base() + static_cast<int64_t>(i));
+        for (size_t i = 0; i < n; ++i) {
+            int64_t code = dictionary.base() + static_cast<int64_t>(i);
+            found[i] = dictionary.holds(code) && !dictionary.is_loose(code);
+        }
         return to_numpy(std::move(found), n);
     }
 

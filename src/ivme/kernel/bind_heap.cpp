@@ -1,6 +1,9 @@
 // Tables in Python: made and dropped, looked up by row, and read as columns.
 #include <nanobind/stl/optional.h>
 
+#include <limits>
+#include <mutex>
+
 #include "bind.hpp"
 
 namespace ivme {
@@ -14,6 +17,8 @@ auto changing(Kernel& kernel, Work work) {
     return work();
 }
 
+constexpr size_t ALL = std::numeric_limits<size_t>::max();
+
 template <class Work>
 auto reading(Kernel& kernel, Work work) {
     nb::gil_scoped_release release;
@@ -23,19 +28,51 @@ auto reading(Kernel& kernel, Work work) {
 
 int64_t weight_of(Kernel& kernel, size_t id, const std::vector<int64_t>& row) {
     return changing(kernel, [&] {
+        auto strings = kernel.hold_dictionaries();
         Heap& heap = kernel.heap(id);
         if (row.size() != heap.arity()) throw std::invalid_argument("a row has a code for each column");
         return heap.get(row.data());
     });
 }
 
-// All rows, or only the wanted columns of them, and their weights. Equal rows may come in several places.
-nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<unsigned>>& wanted) {
+unsigned arity_of(Kernel& kernel, size_t id) {
+    auto lock = kernel.reading();
+    return kernel.heap(id).arity();
+}
+
+bool let_be_loose(Kernel& kernel, size_t id, unsigned column, nb::handle object) {
+    Dictionary* dictionary = dictionary_of(object);
+    return changing(kernel, [&] {
+        Heap& heap = kernel.heap(id);
+        bool is_loose = column < heap.arity() && heap.let_be_loose(column, dictionary);
+        if (is_loose) kernel.order_by(dictionary);
+        return is_loose;
+    });
+}
+
+// Gives strings of a column one code each, from one place to another. Without the GIL.
+void enter(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
+    {
+        auto lock = kernel.reading();
+        const Heap& heap = kernel.heap(id);
+        if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
+        if (heap.is_entered(column)) return;
+    }
+    auto lock = kernel.writing();
+    std::unique_lock strings(kernel.heap(id).loose(column)->mutex);
+    kernel.heap(id).enter(column, first, end);
+}
+
+// All rows, or only the wanted columns of them, and their weights. Equal rows may come in several places. With `loose`,
+// equal strings may have several codes.
+nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<unsigned>>& wanted, bool loose) {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> weights;
     size_t n = 0;
     {
         nb::gil_scoped_release release;
+        size_t all = wanted ? wanted->size() : arity_of(kernel, id);
+        for (unsigned i = 0; i < all && !loose; ++i) enter(kernel, id, wanted ? (*wanted)[i] : i, 0, ALL);
         auto lock = kernel.reading();
         const Heap& heap = kernel.heap(id);
         n = heap.size();
@@ -111,6 +148,10 @@ nb::tuple small_weights_of(Kernel& kernel, size_t id) {
 }
 
 nb::object column_of(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
+    {
+        nb::gil_scoped_release release;
+        enter(kernel, id, column, first, end);
+    }
     return places_of(kernel, id, first, end, [&](const Heap& heap, size_t from, size_t n, int64_t* to) {
         if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
         heap.column(column).copy(from, n, to);
@@ -128,8 +169,8 @@ nb::list rows_of_keys(Kernel& kernel, size_t id, const std::vector<Column>& keys
     }
     {
         nb::gil_scoped_release release;
-        auto lock = kernel.reading();
-        const Heap& heap = kernel.heap(id);
+        auto lock = kernel.writing();
+        Heap& heap = kernel.heap(id);
         if (words.size() != heap.key_columns() || !heap.is_distinct())
             throw std::invalid_argument("a key has a column for each of the table's primary key");
         std::vector<uint32_t> ids;
@@ -141,7 +182,12 @@ nb::list rows_of_keys(Kernel& kernel, size_t id, const std::vector<Column>& keys
         columns.resize(heap.arity());
         for (unsigned c = 0; c < heap.arity(); ++c) {
             columns[c].resize(n);
-            for (size_t i = 0; i < n; ++i) columns[c][i] = heap.column(c)[ids[i]];
+            std::unique_lock<std::shared_mutex> strings;
+            if (!heap.is_entered(c)) strings = std::unique_lock(heap.loose(c)->mutex);
+            for (size_t i = 0; i < n; ++i) {
+                if (strings.owns_lock()) heap.enter(c, ids[i], ids[i] + 1);
+                columns[c][i] = heap.column(c)[ids[i]];
+            }
         }
     }
     nb::list shown;
@@ -176,7 +222,8 @@ void bind_heap(nb::class_<Kernel>& kernel) {
              })
         .def("heap_small_weights", &small_weights_of)
         .def("heap_rows_of_keys", &rows_of_keys)
-        .def("heap_rows", &rows_of, nb::arg("heap"), nb::arg("columns") = nb::none());
+        .def("let_be_loose", &let_be_loose, nb::keep_alive<1, 4>())
+        .def("heap_rows", &rows_of, nb::arg("heap"), nb::arg("columns") = nb::none(), nb::arg("loose") = false);
 }
 
 }  // namespace ivme

@@ -50,7 +50,8 @@ void bind_transaction(nb::module_& m) {
         .def(nb::init<Kernel&, const nb::list&, const nb::object&, nb::object, const nb::list&>(), nb::arg("kernel"),
              nb::arg("columns"), nb::arg("expressions").none(), nb::arg("compute").none(), nb::arg("runs"),
              nb::keep_alive<1, 2>())
-        .def("take_arrow", &RowPath::take_arrow, nb::arg("columns"), nb::arg("key"), nb::arg("prepare").none())
+        .def("take_arrow", &RowPath::take_arrow, nb::arg("columns"), nb::arg("key"), nb::arg("prepare").none(),
+             nb::arg("loose"))
         .def("encode", &RowPath::encode)
         .def("run", nb::overload_cast<nb::handle, int64_t>(&RowPath::run))
         .def("apply", &RowPath::apply)
@@ -156,7 +157,7 @@ void bind_transaction(nb::module_& m) {
         .def_rw("rows_left", &RowGate::rows_left)
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
-        .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"))
+        .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
         .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));

@@ -2,6 +2,9 @@
 // codes that have no mark (codes.hpp), and they are given again. Strings are kept once, one after the other, each
 // behind its length.
 //
+// Loose strings are not in the table: each has a code of its own, even if another string is equal to it. That is for
+// columns that nobody compares (decision 0590); `enter` gives a loose string the code that all equal ones have.
+//
 // The order of strings is that of their bytes, which for UTF-8 is the order of code points, as in Python.
 #pragma once
 
@@ -26,7 +29,7 @@ public:
     // zero, and codes that are no strings are smaller numbers.
     Dictionary(uint64_t seed, int64_t base, bool numbers = false) : seed_(seed), base_(base), numbers_(numbers) {}
 
-    size_t size() const { return table_.size(); }
+    size_t size() const { return table_.size() + loose_; }
     // Behind the last code that a string has or had.
     uint32_t high() const { return static_cast<uint32_t>(starts_.size()); }
     int64_t base() const { return base_; }
@@ -49,6 +52,28 @@ public:
     bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
 
     std::string_view text(int64_t code) const { return text_at(starts_[place(code)]); }
+
+    bool is_loose(int64_t code) const {
+        return place(code) < high() && (starts_[place(code)] & (FREE | LOOSE)) == LOOSE;
+    }
+    // The code that all strings have that are equal to a loose one: its own, if there are no others.
+    int64_t enter(int64_t code) {
+        auto own = static_cast<uint32_t>(place(code));
+        uint32_t hashed = tag(text(code)), id = look_up(text(code), hashed);
+        if (id != NIL) return base_ + id;
+        table_.reserve_one();
+        table_.insert(hashed, own);
+        starts_[own] &= ~LOOSE;
+        --loose_;
+        return code;
+    }
+    // What is the same for equal strings, whatever their codes are, and for codes that are no strings.
+    uint64_t digest(int64_t code) const {
+        return holds(code) ? tag(text(code)) : static_cast<uint64_t>(code);
+    }
+    bool are_equal(int64_t a, int64_t b) const {
+        return a == b || ((is_loose(a) || is_loose(b)) && holds(a) && holds(b) && is_same(text(a), text(b)));
+    }
 
     // The code of a string, or false if it has none.
     bool find(std::string_view text, int64_t* code) const {
@@ -75,6 +100,37 @@ public:
                 codes[start + i] = valid(start + i) ? encode(string(start + i), tags[i]) : NULL_CODE;
             }
         }
+    }
+
+    // Strings that nobody compares: loose ones, unless many of them are known already, which then take less memory as
+    // what they are. Every sixteenth is looked up to find out. Returns whether some are loose.
+    template <class Offsets, class Valid>
+    bool encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
+        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
+        size_t sampled = 0, known = 0, bytes = 0;
+        for (size_t i = 0; i < n; i += SAMPLED) {
+            if (!valid(i)) continue;
+            size_t before = size();
+            codes[i] = encode(string(i), tag(string(i)));
+            known += size() == before;
+            ++sampled;
+        }
+        if (2 * known >= sampled) {
+            encode_all(text, at, n, valid, codes);
+            return false;
+        }
+        for (size_t i = 0; i < n; ++i) bytes += head_bytes(string(i).size()) + string(i).size();
+        if (high() + n >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        starts_.reserve(starts_.size() + n);
+        text_.reserve(text_.size() + bytes);
+        for (size_t i = 0; i < n; ++i) {
+            if (!valid(i)) {
+                codes[i] = NULL_CODE;
+            } else if (i % SAMPLED) {
+                codes[i] = base_ + append_loose(string(i));
+            }
+        }
+        return true;
     }
 
     // `encode_all` in two halves. The first changes nothing, so that several threads may take a part each: the codes of
@@ -189,6 +245,9 @@ private:
 
     // In place of where a string starts: the code has none, and the rest is the next code of that kind.
     static constexpr uint64_t FREE = uint64_t{1} << 63;
+    // Beside where a string starts: it is not in the table.
+    static constexpr uint64_t LOOSE = uint64_t{1} << 62;
+    static constexpr size_t SAMPLED = 16;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
     static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
 
@@ -212,6 +271,16 @@ private:
         table_.insert(hashed, id);
         count_added(weight(text.size()));
         return id;
+    }
+
+    // There is room.
+    uint32_t append_loose(std::string_view text) {
+        size_t start = text_.size();
+        text_.resize(start + head_bytes(text.size()) + text.size());
+        write(text_.data() + start, text);
+        ++loose_;
+        count_added(weight(text.size()));
+        return take_id(start | LOOSE);
     }
 
     // A code for the string that starts there, one that was taken back before a new one. There is room.
@@ -257,11 +326,13 @@ private:
             starts[id] = is_kept(id) ? starts_[id] : FREE;
             if (!moves || !is_kept(id)) continue;
             std::string_view string = text_at(starts_[id]);
-            starts[id] = text.size();
-            text.resize(text.size() + head_bytes(string.size()) + string.size());
-            write(text.data() + starts[id], string);
+            size_t start = text.size();
+            starts[id] = start | (starts_[id] & LOOSE);
+            text.resize(start + head_bytes(string.size()) + string.size());
+            write(text.data() + start, string);
         }
         free_ = link_free(starts);
+        loose_ = strings - table.size();
         std::swap(table_, table);
         starts_.swap(starts);
         if (moves) text_.swap(text);
@@ -288,7 +359,7 @@ private:
     }
 
     std::string_view text_at(uint64_t start) const {
-        const char* at = text_.data() + start;
+        const char* at = text_.data() + (start & ~LOOSE);
         uint64_t length = static_cast<unsigned char>(*at);
         if (length < LONG) return {at + 1, length};
         std::memcpy(&length, at + 1, 8);
@@ -322,6 +393,7 @@ private:
     Array<uint64_t> starts_;
     Array<char> text_;
     uint32_t free_ = NIL;
+    size_t loose_ = 0;
     uint64_t kept_ = 0, added_ = 0, ever_added_ = 0;
     bool all_held_ = false;
 };

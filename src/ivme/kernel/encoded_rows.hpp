@@ -14,8 +14,8 @@ struct EncodedRows {
     EncodedRows& operator=(const EncodedRows&) = delete;
     ~EncodedRows() { SpareCodes::shared().give(std::move(codes)); }
 
-    // As columns for Python; the rows are spent then.
-    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array); }
+    // As columns for Python, which compares codes: those with loose strings are left out. The rows are spent then.
+    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array, loose); }
     // The same for one who looks at them now; `self` are the rows.
     nb::list views(const nb::object& self) const {
         nb::list found;
@@ -47,6 +47,7 @@ struct EncodedRows {
 
     size_t n = 0, entry = 0, generation = 0;
     std::vector<const int64_t*> shared;
+    std::vector<unsigned> loose;  // columns with loose strings, which nothing but the table takes
     Array<int64_t> codes, outputs;
     Brought brought;
     nb::object array;

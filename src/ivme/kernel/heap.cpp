@@ -20,7 +20,13 @@ constexpr int64_t SMALL = int64_t{1} << 31;
 }  // namespace
 
 Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
-    : columns_(columns), key_(std::move(key)), keyed_(!key_.empty()), indexed_(keyed_), seed_(seed) {
+    : columns_(columns),
+      loose_(columns),
+      entered_(columns),
+      key_(std::move(key)),
+      keyed_(!key_.empty()),
+      indexed_(keyed_),
+      seed_(seed) {
     if (std::any_of(key_.begin(), key_.end(), [&](unsigned column) { return column >= columns; })) {
         throw std::invalid_argument("a key has columns that the rows have not");
     }
@@ -67,6 +73,8 @@ bool Heap::weigh(const int64_t* weights, size_t n, int64_t most) {
 // The sum for each row; what goes then makes place for what comes, as a row may be replaced by one of the same key.
 void Heap::net(const int64_t* const* columns, const int64_t* weights, size_t n) {
     Heap sums(arity(), {}, seed_);
+    sums.loose_ = loose_;
+    sums.has_loose_ = has_loose_;
     sums.add(columns, weights, n, true);
     std::vector<Array<int64_t>> words(arity());
     std::vector<const int64_t*> netted;
@@ -113,12 +121,36 @@ void Heap::prefetch(uint32_t id) const {
     weights_.prefetch(id);
 }
 
+bool Heap::let_be_loose(unsigned column, Dictionary* dictionary) {
+    if (loose_[column] == dictionary) return true;
+    if (loose_[column] || (keyed_ ? is_of_index(column) : indexed_)) return false;
+    loose_[column] = dictionary;
+    entered_[column] = high();
+    has_loose_ = true;
+    return true;
+}
+
+// Of rows that are gone, too, as they may come back if a change is undone.
+void Heap::enter(unsigned column, size_t first, size_t end) {
+    Dictionary* dictionary = loose_[column];
+    end = std::min(end, high());
+    if (!dictionary || end <= entered_[column]) return;
+    NarrowColumn& codes = columns_[column];
+    for (size_t id = std::max(first, entered_[column]); id < end; ++id) {
+        if (!dictionary->is_loose(codes[id])) continue;
+        int64_t code = dictionary->enter(codes[id]);
+        codes.prepare(&code, 1);
+        codes.set(id, code);
+    }
+    if (first <= entered_[column]) entered_[column] = end;
+}
+
 int64_t Heap::get(const int64_t* row) {
     make_index();
     auto word = [&](unsigned i) { return row[key_[i]]; };
     uint32_t id = find(word, tag(word));
     for (unsigned c = 0; id != NIL && c < arity(); ++c) {
-        if (columns_[c][id] != row[c]) id = NIL;
+        if (!is_same(c, columns_[c][id], row[c])) id = NIL;
     }
     return id == NIL ? 0 : weights_[id];
 }
@@ -154,6 +186,7 @@ void Heap::make_index() {
 
 void Heap::cut(size_t end) noexcept {
     for (auto& column : columns_) column.cut(end);
+    for (size_t& entered : entered_) entered = std::min(entered, end);
     weights_.cut(end);
 }
 
@@ -222,6 +255,7 @@ void Heap::roll_back() noexcept {
 
 void Heap::clear() noexcept {
     for (auto& column : columns_) column = NarrowColumn();
+    std::fill(entered_.begin(), entered_.end(), 0);
     weights_ = NarrowColumn(NarrowColumn::FromZero());
     index_ = IdTable();
     indexed_ = keyed_;
@@ -253,6 +287,7 @@ void Heap::compact() noexcept {
             ++to;
         }
     }
+    for (size_t& entered : entered_) entered = entered < high ? 0 : to;
     cut(to);
     shrink();
     ++version;
@@ -275,7 +310,7 @@ void Heap::shrink() noexcept {
 
 bool Heap::is_row(uint32_t id, const int64_t* const* columns, size_t row) const {
     for (unsigned c = 0; c < arity(); ++c) {
-        if (columns_[c][id] != columns[c][row]) return false;
+        if (!is_same(c, columns_[c][id], columns[c][row])) return false;
     }
     return true;
 }
@@ -311,7 +346,8 @@ uint64_t Heap::digest(uint64_t salt) const {
     for (size_t id = 0; id < weights_.size(); ++id) {
         if (!weights_[id]) continue;
         total +=
-            seed.hash_of(arity(), [&](unsigned c) { return columns_[c][id]; }) * static_cast<uint64_t>(weights_[id]);
+            seed.hash_of(arity(), [&](unsigned c) { return content(c, columns_[c][id]); }) *
+            static_cast<uint64_t>(weights_[id]);
     }
     return total;
 }

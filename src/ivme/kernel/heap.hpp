@@ -4,6 +4,9 @@
 // A primary key is an index to row numbers. Without one, equal rows may lie in several places until a delete, or a
 // question for one row, first needs the hash over whole rows; from then on each row lies in one place.
 //
+// A column of strings that nobody reads may have loose ones (see Dictionary): rows are then compared by what the strings
+// are, not by their codes. Who reads such a column has its strings entered first.
+//
 // Between two commits everything can be undone without memory: rows from `base_` on are new, and the old weights of
 // others are logged.
 #pragma once
@@ -13,6 +16,7 @@
 
 #include "array.hpp"
 #include "codes.hpp"
+#include "dictionary.hpp"
 #include "hash.hpp"
 #include "narrow_column.hpp"
 
@@ -43,6 +47,15 @@ public:
     bool begin_append(const int64_t* weights, size_t n);
     unsigned append_parts() const;
     void append_part(unsigned part, const int64_t* const* columns, const int64_t* weights, size_t n);
+
+    // From now on the column may have loose strings of this dictionary; false if it cannot. Whoever adds rows, commits,
+    // rolls back or looks for a row keeps the strings of the dictionary where they are meanwhile.
+    bool let_be_loose(unsigned column, Dictionary* dictionary);
+    // Whether the strings of a column are the same if, and only if, their codes are.
+    bool is_entered(unsigned column) const { return !loose_[column] || entered_[column] >= high(); }
+    // Makes them so from one place to another; the caller has the dictionary for itself.
+    void enter(unsigned column, size_t first, size_t end);
+    Dictionary* loose(unsigned column) const { return loose_[column]; }
 
     // The weight of a row.
     int64_t get(const int64_t* row);
@@ -115,21 +128,33 @@ private:
     }
     template <class Word>
     uint32_t tag(Word word) const {
-        return seed_.tag_of(static_cast<unsigned>(key_.size()), word);
+        auto n = static_cast<unsigned>(key_.size());
+        if (keyed_ || !has_loose_) return seed_.tag_of(n, word);
+        return seed_.tag_of(n, [&](unsigned i) { return content(key_[i], word(i)); });
     }
     template <class Word>
     uint32_t find(Word word, uint32_t tag) const {
         return index_.find(tag, [&](uint32_t id) {
             for (unsigned i = 0; i < key_.size(); ++i) {
-                if (columns_[key_[i]][id] != word(i)) return false;
+                if (!is_same(key_[i], columns_[key_[i]][id], word(i))) return false;
             }
             return true;
         });
+    }
+    // What is the same for equal values of a column.
+    int64_t content(unsigned column, int64_t code) const {
+        return loose_[column] ? static_cast<int64_t>(loose_[column]->digest(code)) : code;
+    }
+    bool is_same(unsigned column, int64_t a, int64_t b) const {
+        return a == b || (has_loose_ && loose_[column] && loose_[column]->are_equal(a, b));
     }
     bool is_row(uint32_t id, const int64_t* const* columns, size_t row) const;
     [[noreturn]] void refuse(const char* check, const int64_t* const* columns, size_t row, bool whole) const;
 
     std::vector<NarrowColumn> columns_;
+    std::vector<Dictionary*> loose_;  // by column, if it may have loose strings
+    std::vector<size_t> entered_;     // no place of a column before this one has a loose string
+    bool has_loose_ = false;
     NarrowColumn weights_{NarrowColumn::FromZero()};
     std::vector<unsigned> key_;  // the columns that the index is on: the primary key's, or all
     bool keyed_;

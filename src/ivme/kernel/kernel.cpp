@@ -181,11 +181,15 @@ template <class Work>
 void end(Kernel& kernel, Work work) {
     auto attempt = [&](auto patience) { return kernel.try_ending(patience); };
     auto lock = lock_with_python(attempt, [&] { return kernel.ending(); });
-    if (kernel.rows_changed() <= FEW_ROWS * 16) return work();
+    auto work_on_strings = [&] {
+        auto strings = kernel.hold_dictionaries();
+        work();
+    };
+    if (kernel.rows_changed() <= FEW_ROWS * 16) return work_on_strings();
     lock.unlock();  // not to be held while waiting for the GIL
     nb::gil_scoped_release release;
     lock = kernel.ending();
-    work();
+    work_on_strings();
     lock.unlock();
 }
 
@@ -383,8 +387,20 @@ NB_MODULE(_kernel, m) {
              })
         .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
         .def("release_buffers", [](Kernel& k) { exclusively(k, [&] { k.release_buffers(); }); })
-        .def("digest", [](Kernel& k) { return shared(k, [&] { return k.digest(); }); })
-        .def("verify", [](Kernel& k) { shared(k, [&] { k.verify(); }); })
+        .def("digest",
+             [](Kernel& k) {
+                 return shared(k, [&] {
+                     auto strings = k.hold_dictionaries();
+                     return k.digest();
+                 });
+             })
+        .def("verify",
+             [](Kernel& k) {
+                 shared(k, [&] {
+                     auto strings = k.hold_dictionaries();
+                     k.verify();
+                 });
+             })
         .def_prop_ro("operations", [](Kernel& k) {
             return look(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });

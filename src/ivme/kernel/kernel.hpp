@@ -171,7 +171,7 @@ public:
         }
     }
     bool orders_by_strings() const { return !dictionaries_.empty(); }
-    // Ordered indexes compare strings, so no string may be added meanwhile.
+    // Ordered indexes, and tables with loose strings, compare strings, so none may be added meanwhile.
     std::vector<std::shared_lock<std::shared_mutex>> hold_dictionaries() const {
         std::vector<std::shared_lock<std::shared_mutex>> locks;
         for (const Dictionary* dictionary : dictionaries_) locks.emplace_back(dictionary->mutex);

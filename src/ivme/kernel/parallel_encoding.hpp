@@ -11,24 +11,22 @@
 
 namespace ivme {
 
+// A column to encode, and where its codes go.
+struct EncodingJob {
+    const ArrowColumn* column;
+    const ArrowArray* array;
+    int64_t* codes;
+};
+
 class ParallelEncoding {
 public:
-    // The columns that are not shared are encoded, one behind the other.
-    ParallelEncoding(const std::vector<ArrowColumn>& columns, const ArrowArray& array,
-                     const std::vector<const int64_t*>& shared, int64_t* codes)
-        : rows_(static_cast<size_t>(array.length)) {
-        for (size_t c = 0; c < columns.size(); ++c) {
-            if (shared[c]) continue;
-            jobs_.push_back({columns[c], *array.children[c], codes});
-            codes += rows_;
-        }
-    }
+    ParallelEncoding(std::vector<EncodingJob> jobs, size_t rows) : rows_(rows), jobs_(std::move(jobs)) {}
 
     // False if a value is in doubt.
     bool run(unsigned threads, Brought& brought) {
         std::vector<Dictionary*> dictionaries;
-        for (const Job& job : jobs_) {
-            Dictionary* dictionary = job.column.dictionary;
+        for (const EncodingJob& job : jobs_) {
+            Dictionary* dictionary = job.column->dictionary;
             bool is_known = std::find(dictionaries.begin(), dictionaries.end(), dictionary) != dictionaries.end();
             if (dictionary && !is_known) dictionaries.push_back(dictionary);
         }
@@ -42,13 +40,8 @@ public:
     }
 
 private:
-    struct Job {
-        const ArrowColumn& column;
-        const ArrowArray& array;
-        int64_t* codes;
-    };
     struct Piece {
-        Job* job;
+        EncodingJob* job;
         size_t first, end;
         NewStrings absent;
     };
@@ -71,9 +64,9 @@ private:
     // The columns of a dictionary, in pieces, and those that have none.
     std::vector<Piece> cut(const Dictionary* dictionary, bool with_numbers) {
         std::vector<Piece> pieces;
-        for (Job& job : jobs_) {
-            bool is_string = job.column.dictionary;
-            if (is_string ? job.column.dictionary != dictionary : !with_numbers) continue;
+        for (EncodingJob& job : jobs_) {
+            bool is_string = job.column->dictionary;
+            if (is_string ? job.column->dictionary != dictionary : !with_numbers) continue;
             size_t step = is_string ? PIECE : rows_;
             for (size_t first = 0; first < rows_; first += step) {
                 pieces.push_back({&job, first, std::min(rows_, first + step), {job.codes, {}}});
@@ -87,16 +80,16 @@ private:
         in_parallel(threads, pieces.size(), [&](size_t number) {
             auto& [job, first, end, absent] = pieces[number];
             Brought none;
-            bool found = job->column.dictionary
-                             ? ArrowStrings(job->column, job->array).find(first, end, job->codes, absent.strings)
-                             : encode_column(job->column, job->array, job->codes, none);
+            bool found = job->column->dictionary
+                             ? ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings)
+                             : encode_column(*job->column, *job->array, job->codes, none);
             if (!found) certain = false;
         });
         return certain;
     }
 
     size_t rows_;
-    std::vector<Job> jobs_;
+    std::vector<EncodingJob> jobs_;
 };
 
 }  // namespace ivme

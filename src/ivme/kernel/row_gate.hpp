@@ -30,8 +30,8 @@ public:
         ++generation_;
     }
 
-    // A record batch as codes, for `apply_encoded`; None if the batch path has to take it.
-    nb::object encode(nb::handle table, const nb::tuple& capsules) {
+    // A record batch as codes, for `apply_encoded` with a weight of this sign; None if the batch path has to take it.
+    nb::object encode(nb::handle table, const nb::tuple& capsules, int64_t weight) {
         nb::object made = nb::none();
         if (!may_take(table)) return made;
         alone([&] {
@@ -41,7 +41,7 @@ public:
             rows->entry = PyLong_AsSize_t(number);
             rows->generation = generation_;
             nb::object kept = entries_[rows->entry].kept;
-            if (!nb::cast<RowPath&>(kept).encode_arrow(capsules, *rows)) return;
+            if (!nb::cast<RowPath&>(kept).encode_arrow(capsules, *rows, weight > 0)) return;
             made = nb::cast(rows.release(), nb::rv_policy::take_ownership);
         });
         return made;

@@ -133,23 +133,29 @@ public:
     const nb::object& table() const { return table_; }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
-    // columns, and says whether they turn back no more.
-    void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare) {
+    // columns, and says whether they turn back no more. The columns `loose` may have loose strings in the table, and
+    // nothing else takes them.
+    void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare,
+                    std::vector<unsigned> loose) {
         arrow_ = &nb::cast<ArrowColumns&>(columns);
         kept_ = nb::make_tuple(kept_, columns);
         key_ = std::move(key);
         prepare_ = std::move(prepare);
+        loose_ = std::move(loose);
     }
 
-    // The codes of a record batch that has been validated; false if the batch path has to take it.
-    bool encode_arrow(const nb::tuple& capsules, EncodedRows& rows) const {
+    // The codes of a record batch that has been validated; false if the batch path has to take it. Strings that only
+    // come may be loose.
+    bool encode_arrow(const nb::tuple& capsules, EncodedRows& rows, bool comes) const {
         auto [schema, array] = GivenArrow(capsules);
         if (!arrow_ || !array->length || !arrow_->takes(*schema, *array)) return false;
         rows.n = static_cast<size_t>(array->length);
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
+        if (comes && rows.n >= MANY_STRINGS) rows.loose = loose_;
         nb::gil_scoped_release release;
-        if (!arrow_->encode_all(*array, rows.shared, rows.codes, rows.brought, kernel_.team().threads)) return false;
+        if (!arrow_->encode_all(*array, rows.shared, rows.codes, rows.brought, rows.loose, kernel_.team().threads))
+            return false;
         std::vector<const int64_t*> columns = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
@@ -196,6 +202,8 @@ public:
 private:
     using Words = std::vector<int64_t>;
     static constexpr uint64_t few_operations = 4096;
+    // Fewer strings are not worth finding out whether most are new.
+    static constexpr size_t MANY_STRINGS = 64;
 
     bool encoded(nb::handle row, Words& words) {
         std::vector<PyObject*> values;
@@ -381,7 +389,7 @@ private:
     nb::object log_kept_, table_;
     Expressions* expressions_ = nullptr;
     const ArrowColumns* arrow_ = nullptr;
-    std::vector<unsigned> key_;
+    std::vector<unsigned> key_, loose_;
     nb::object compute_, prepare_, kept_;
     std::vector<RowRun> runs_;
     std::vector<Balance*> balances_;

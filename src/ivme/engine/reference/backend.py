@@ -261,7 +261,9 @@ class PureBackend:
         found = self.kernel.maps[name].get(tuple(codes))
         return 0 if found is None else count(found)
 
-    def scan(self, name: str, *, distinct: bool = True) -> tuple[list[Codes], Codes]:  # noqa: ARG002
+    def scan(
+        self, name: str, *, distinct: bool = True, only_decodes: bool = False  # noqa: ARG002
+    ) -> tuple[list[Codes], Codes]:
         stored = dict(self.kernel.maps[name].items())
         return columns_of(stored, len(self.kernel.maps[name].declared.schema)), counts_of(stored)
 

@@ -78,6 +78,27 @@ def set_parts(backend: NativeBackend, catalog: Catalog, name: str, way: NativePa
     return all_known
 
 
+def let_take_arrow(backend: NativeBackend, catalog: Catalog, name: str, way: NativePath) -> None:
+    """Lets a path take record batches of a table, if the kernel can encode them."""
+    encoder, table = catalog.layout(name).encoder, catalog.relation(name)
+    if encoder is not None:
+        prepare = getattr(way.compute, "prepare", None)
+        way.path.take_arrow(encoder, list(table.key_positions), prepare, _loose_columns(backend, catalog, name))
+
+
+def _loose_columns(backend: NativeBackend, catalog: Catalog, name: str) -> list[int]:
+    """The columns of strings that only the table itself takes: it need not know which strings are equal."""
+    state = catalog.tables[name]
+    if any(name in each.relations for each in catalog.participants.values()):
+        return []
+    read = {column for trigger, feed in catalog.feeds(name) if trigger != state.rows for column in feed.read}
+    return [
+        position
+        for position, (column, domain) in enumerate(zip(state.table.column_names, state.domains, strict=True))
+        if column not in read and backend.let_be_loose(state.rows, position, domain)
+    ]
+
+
 def feed_places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:
     """Where each column of the feeds is among a row's codes; those that are computed come behind the row's own."""
     places: dict[FeedColumn, int] = {}

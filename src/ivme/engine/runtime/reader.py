@@ -52,10 +52,13 @@ class Reader:
         """The lock under which a view is read."""
         return self.catalog.lock.shared if self.is_shared(state) else self.catalog.lock
 
-    def all_rows(self, relation: str) -> RowBatch:
-        """All rows of a table or view, with their multiplicities; equal ones once."""
+    def all_rows(self, relation: str, *, only_decodes: bool = False) -> RowBatch:
+        """All rows of a table or view, with their multiplicities; equal ones once.
+
+        Who only decodes them may get several codes for equal strings of a table."""
         if relation in self.catalog.tables:
-            columns, counts = self.catalog.backend.scan(self.catalog.tables[relation].rows)
+            stored = self.catalog.tables[relation].rows
+            columns, counts = self.catalog.backend.scan(stored, only_decodes=only_decodes)
             return RowBatch(self.catalog.layout(relation), counts, None, list(columns))
         state = self.catalog.views[relation]
         if isinstance(state.group, ExternalView):
@@ -85,7 +88,7 @@ class Reader:
 
     def contents(self, relation: str) -> tuple[pa.Table, Codes]:
         """All rows of a table or view in Arrow, and their multiplicities."""
-        rows = self.all_rows(relation)
+        rows = self.all_rows(relation, only_decodes=True)
         return rows.data, rows.weights
 
     def run_once(self, steps: Sequence[ir.Step], slots: tuple[str, ...]) -> None:

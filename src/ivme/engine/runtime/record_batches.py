@@ -58,7 +58,7 @@ class EncodedBatches:
             data.validate()
         except pa.ArrowInvalid:
             return False
-        rows = gate.encode(name, data.__arrow_c_array__())
+        rows = gate.encode(name, data.__arrow_c_array__(), weight)
         if rows is None:
             return False
         self.parts.append(EncodedPart(name, rows, data, weight))

@@ -23,7 +23,7 @@ from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.ingest.row_check import RowCheck, row_check
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.journal import Journal
-from ivme.engine.runtime.native_path import native_path, set_parts
+from ivme.engine.runtime.native_path import let_take_arrow, native_path, set_parts
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
 from ivme.query.model import Table
@@ -193,7 +193,7 @@ def single_row(
         followed,
         coded,
         native if is_plain else None,
-        None if layout.encoder is None else partial(_take_arrow, native, layout, table, compute),
+        partial(let_take_arrow, backend, catalog, name, way),
     )
 
 
@@ -204,11 +204,6 @@ def open_gate(catalog: Catalog, relation: str, path: SingleRowPath) -> None:
         if path.prepare_arrow is not None and catalog.is_quiet(relation):
             path.prepare_arrow()
         gate.set_path(relation, path.native, not state.table.append_only, True)
-
-
-def _take_arrow(native: NativeRowPath, layout: Layout, table: Table, compute: ComputedColumns | None) -> None:
-    """Lets a path take record batches of a table."""
-    native.take_arrow(layout.encoder, list(table.key_positions), getattr(compute, "prepare", None))
 
 
 def _picker(places: list[int], width: int) -> Callable[[Codes], Codes] | None:

@@ -21,7 +21,7 @@ from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import ChainedView, deliveries
-from ivme.engine.runtime.native_path import NativeBranch, NativePath, native_path, set_parts
+from ivme.engine.runtime.native_path import NativeBranch, NativePath, let_take_arrow, native_path, set_parts
 from ivme.engine.runtime.shared_views import point_reader
 from ivme.engine.runtime.transaction import Act, StateLock, Transaction
 
@@ -63,9 +63,7 @@ def open_chained(catalog: Catalog, name: str) -> None:
     end = None if catalog.journal is None else catalog.journal.end
     if catalog.journal is not None and (end is None or not way.path.set_log(end, name, json.dumps(name))):
         return
-    encoder = catalog.layout(name).encoder
-    if encoder is not None:
-        way.path.take_arrow(encoder, list(state.table.key_positions), getattr(way.compute, "prepare", None))
+    let_take_arrow(backend, catalog, name, way)
     gate.set_path(name, way.path, not state.table.append_only, True)
 
 
