@@ -166,9 +166,7 @@ public:
 
     // Whether offsets go forward and, unless they are bytes, strings are UTF-8.
     bool are_strings(size_t first, size_t end) const {
-        for (size_t i = first; i < end; ++i) {
-            if (at_[i] < 0 || at_[i + 1] < at_[i]) return false;
-        }
+        if (!go_forward(first, end)) return false;
         size_t bytes = static_cast<size_t>(at_[end] - at_[first]);
         bool checked = column_.format == "z" || is_ascii(text_ + at_[first], bytes);
         for (size_t i = first; i < end && !checked; ++i) {
@@ -176,16 +174,28 @@ public:
         }
         return true;
     }
+    // The caller has let the GIL go: the thread that holds the dictionary may need it.
     bool encode(int64_t* codes, Brought& brought) const {
-        return encode_by(brought, [&](Dictionary& dictionary) {
+        if (!n_) return true;
+        if (!are_strings(0, n_)) return false;
+        bring(brought, [&](Dictionary& dictionary) {
             dictionary.encode_all(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
         });
+        return true;
     }
-    // The same for a column that nobody compares; `is_loose` says whether it has loose strings.
-    bool encode_loosely(int64_t* codes, Brought& brought, bool& is_loose) const {
-        return encode_by(brought, [&](Dictionary& dictionary) {
-            is_loose = dictionary.encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+    // Whether most strings of a column are new, so that it pays to make them loose if nobody compares them. Some of
+    // them are encoded to find out.
+    bool are_mostly_new(int64_t* codes, Brought& brought) const {
+        bool are_new = false;
+        if (!n_ || !are_strings(0, n_)) return false;
+        bring(brought, [&](Dictionary& dictionary) {
+            are_new = dictionary.are_mostly_new(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
         });
+        return are_new;
+    }
+    // The others, by callers who have the dictionary for themselves and made room for them.
+    void encode_loosely(int64_t* codes) const {
+        column_.dictionary->encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
     // without a code are added to `absent`.
@@ -202,20 +212,29 @@ public:
         return true;
     }
 
+    // The bytes that they take in a dictionary.
+    size_t bytes() const {
+        size_t total = 0;
+        for (size_t i = 0; i < n_; ++i) total += Dictionary::bytes_of(static_cast<size_t>(at_[i + 1] - at_[i]));
+        return total;
+    }
+
 private:
     bool is_there(size_t i) const { return !valid_ || valid_[i]; }
 
-    // The caller has let the GIL go: the thread that holds the dictionary may need it.
+    bool go_forward(size_t first, size_t end) const {
+        bool goes_back = at_[first] < 0;
+        for (size_t i = first; i < end; ++i) goes_back |= at_[i + 1] < at_[i];
+        return !goes_back;
+    }
+
     template <class Encode>
-    bool encode_by(Brought& brought, Encode encode) const {
-        if (!n_) return true;
-        if (!are_strings(0, n_)) return false;
+    void bring(Brought& brought, Encode encode) const {
         Dictionary& dictionary = *column_.dictionary;
         std::unique_lock lock(dictionary.mutex);
         uint64_t before = dictionary.ever_added();
         encode(dictionary);
         brought.push_back({&dictionary, dictionary.ever_added() - before});
-        return true;
     }
 
     const ArrowColumn& column_;

@@ -70,22 +70,16 @@ public:
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
             if (shared[c]) continue;
-            jobs.push_back({&columns_[c], array.children[c], codes.data() + at});
+            jobs.push_back({&columns_[c], array.children[c], codes.data() + at, false});
             at += rows;
             auto found = std::find(loose.begin(), loose.end(), c);
             if (found == loose.end()) continue;
-            bool is_loose = false;
-            auto& [column, strings, to] = jobs.back();
-            if (!ArrowStrings(*column, *strings).encode_loosely(to, brought, is_loose)) return false;
-            if (!is_loose) loose.erase(found);
-            jobs.pop_back();
+            EncodingJob& job = jobs.back();
+            job.is_loose = ArrowStrings(*job.column, *job.array).are_mostly_new(job.codes, brought);
+            if (!job.is_loose) loose.erase(found);
         }
-        if (threads > 1 && jobs.size() > 1 && rows >= MANY_ROWS && allocation_budget < 0) {
-            return ParallelEncoding(std::move(jobs), rows).run(threads, brought);
-        }
-        return std::all_of(jobs.begin(), jobs.end(), [&](const EncodingJob& job) {
-            return encode_column(*job.column, *job.array, job.codes, brought);
-        });
+        bool is_shared = threads > 1 && jobs.size() > 1 && rows >= MANY_ROWS && allocation_budget < 0;
+        return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
     }
 
     // In place of columns with loose strings there is None.

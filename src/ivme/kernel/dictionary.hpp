@@ -87,67 +87,82 @@ public:
     // Strings that lie one behind the other, as in Arrow: hashed by the block, so that the misses of a block overlap.
     template <class Offsets, class Valid>
     void encode_all(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
-        constexpr size_t MOST = BLOCK_OF_STRINGS;
-        uint32_t tags[MOST];
-        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
-        for (size_t start = 0; start < n; start += MOST) {
-            size_t count = std::min(MOST, n - start);
-            for (size_t i = 0; i < count; ++i) {
-                tags[i] = tag(string(start + i));
-                table_.prefetch(tags[i]);
-            }
-            for (size_t i = 0; i < count; ++i) {
-                codes[start + i] = valid(start + i) ? encode(string(start + i), tags[i]) : NULL_CODE;
+        uint32_t tags[BLOCK_OF_STRINGS];
+        ShortStrings known;
+        for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
+            size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
+            hash_block(text, at, start, stop, known, codes, tags);
+            for (size_t i = start; i < stop; ++i) {
+                if (!valid(i)) {
+                    codes[i] = NULL_CODE;
+                } else if (is_absent(codes[i])) {
+                    codes[i] = encode(string_at(text, at, i), tags[i - start]);
+                    known.add(string_at(text, at, i), codes[i]);
+                }
             }
         }
     }
 
-    // Strings that nobody compares: loose ones, unless many of them are known already, which then take less memory as
-    // what they are. Every sixteenth is looked up to find out. Returns whether some are loose.
+    // Whether most of some strings are new. Some of them are encoded to find out, each `SAMPLED`th.
     template <class Offsets, class Valid>
-    bool encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
-        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
-        size_t sampled = 0, known = 0, bytes = 0;
-        for (size_t i = 0; i < n; i += SAMPLED) {
-            if (!valid(i)) continue;
-            size_t before = size();
-            codes[i] = encode(string(i), tag(string(i)));
-            known += size() == before;
-            ++sampled;
+    bool are_mostly_new(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
+        uint32_t tags[BLOCK_OF_STRINGS];
+        size_t sampled = 0, known = 0;
+        constexpr size_t STEP = SAMPLED * BLOCK_OF_STRINGS;
+        for (size_t start = 0; start < n; start += STEP) {
+            size_t stop = std::min(start + STEP, n);
+            for (size_t i = start; i < stop; i += SAMPLED) {
+                tags[(i - start) / SAMPLED] = tag(string_at(text, at, i));
+                table_.prefetch(tags[(i - start) / SAMPLED]);
+            }
+            for (size_t i = start; i < stop; i += SAMPLED) {
+                if (!valid(i)) continue;
+                size_t before = size();
+                codes[i] = encode(string_at(text, at, i), tags[(i - start) / SAMPLED]);
+                known += size() == before;
+                ++sampled;
+            }
         }
-        if (2 * known >= sampled) {
-            encode_all(text, at, n, valid, codes);
-            return false;
-        }
-        for (size_t i = 0; i < n; ++i) bytes += head_bytes(string(i).size()) + string(i).size();
-        if (high() + n >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
-        starts_.reserve(starts_.size() + n);
+        return 2 * known < sampled;
+    }
+    // Room for so many strings that are encoded loosely next, which take so many bytes.
+    void reserve_loose(size_t strings, size_t bytes) {
+        if (high() + strings >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        starts_.reserve(starts_.size() + strings);
         text_.reserve(text_.size() + bytes);
+    }
+    static size_t bytes_of(size_t length) { return head_bytes(length) + length; }
+    // Gives strings that were mostly new codes of their own, but for those that were encoded to find that out. There is
+    // room, so that nothing moves that others read meanwhile.
+    template <class Offsets, class Valid>
+    void encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         for (size_t i = 0; i < n; ++i) {
             if (!valid(i)) {
                 codes[i] = NULL_CODE;
             } else if (i % SAMPLED) {
-                codes[i] = base_ + append_loose(string(i));
+                codes[i] = base_ + append_loose(string_at(text, at, i));
             }
         }
-        return true;
     }
 
     // `encode_all` in two halves. The first changes nothing, so that several threads may take a part each: the codes of
-    // strings that have one, and the hashes of all.
+    // strings that have one, and the hashes of all others.
     template <class Offsets, class Valid>
     void find_all(const char* text, Offsets at, size_t first, size_t end, Valid valid, int64_t* codes,
                   uint32_t* tags) const {
-        auto string = [&](size_t i) { return std::string_view(text + at[i], static_cast<size_t>(at[i + 1] - at[i])); };
+        ShortStrings known;
         for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
+            hash_block(text, at, start, stop, known, codes, tags + (start - first));
             for (size_t i = start; i < stop; ++i) {
-                tags[i - first] = tag(string(i));
-                table_.prefetch(tags[i - first]);
-            }
-            for (size_t i = start; i < stop; ++i) {
-                uint32_t id = valid(i) ? look_up(string(i), tags[i - first]) : NIL;
-                codes[i] = !valid(i) ? NULL_CODE : id == NIL ? absent() : base_ + id;
+                if (!valid(i)) {
+                    codes[i] = NULL_CODE;
+                } else if (is_absent(codes[i])) {
+                    uint32_t id = look_up(string_at(text, at, i), tags[i - first]);
+                    if (id == NIL) continue;
+                    codes[i] = base_ + id;
+                    known.add(string_at(text, at, i), codes[i]);
+                }
             }
         }
     }
@@ -247,12 +262,29 @@ private:
     static constexpr uint64_t FREE = uint64_t{1} << 63;
     // Beside where a string starts: it is not in the table.
     static constexpr uint64_t LOOSE = uint64_t{1} << 62;
-    static constexpr size_t SAMPLED = 16;
+    static constexpr size_t SAMPLED = 32;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
     static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
 
     // What no string's code is.
     int64_t absent() const { return base_ - 1; }
+
+    template <class Offsets>
+    static std::string_view string_at(const char* text, const Offsets& at, size_t i) {
+        return {text + at[i], static_cast<size_t>(at[i + 1] - at[i])};
+    }
+    // The codes of short strings that came just before, and the hashes of others, which are absent.
+    template <class Offsets>
+    void hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const ShortStrings& known,
+                    int64_t* codes, uint32_t* tags) const {
+        for (size_t i = start; i < stop; ++i) {
+            std::string_view string = string_at(text, at, i);
+            codes[i] = known.find(string, absent());
+            if (!is_absent(codes[i])) continue;
+            tags[i - start] = tag(string);
+            table_.prefetch(tags[i - start]);
+        }
+    }
 
     int64_t encode(std::string_view text, uint32_t hashed) {
         uint32_t id = look_up(text, hashed);

@@ -16,6 +16,7 @@ struct EncodingJob {
     const ArrowColumn* column;
     const ArrowArray* array;
     int64_t* codes;
+    bool is_loose;  // its strings are mostly new, and nobody compares them
 };
 
 class ParallelEncoding {
@@ -24,6 +25,7 @@ public:
 
     // False if a value is in doubt.
     bool run(unsigned threads, Brought& brought) {
+        if (threads == 1) return run_alone(brought);
         std::vector<Dictionary*> dictionaries;
         for (const EncodingJob& job : jobs_) {
             Dictionary* dictionary = job.column->dictionary;
@@ -32,7 +34,7 @@ public:
         }
         if (dictionaries.empty()) {
             std::vector<Piece> pieces = cut(nullptr, true);
-            return run_pieces(pieces, threads);
+            return run_pieces(pieces, 0, threads, [](size_t) {});
         }
         return std::all_of(dictionaries.begin(), dictionaries.end(), [&](Dictionary* dictionary) {
             return run_strings(dictionary, dictionary == dictionaries[0], threads, brought);
@@ -51,7 +53,8 @@ private:
         std::unique_lock lock(dictionary->mutex);
         uint64_t before = dictionary->ever_added();
         std::vector<Piece> pieces = cut(dictionary, with_numbers);
-        if (!run_pieces(pieces, threads)) return false;
+        reserve_loose(*dictionary);
+        if (!run_pieces(pieces, 1, threads, [&](size_t) { encode_loosely(*dictionary); })) return false;
         std::vector<NewStrings*> absent;
         for (Piece& piece : pieces) {
             if (!piece.absent.strings.empty()) absent.push_back(&piece.absent);
@@ -66,7 +69,7 @@ private:
         std::vector<Piece> pieces;
         for (EncodingJob& job : jobs_) {
             bool is_string = job.column->dictionary;
-            if (is_string ? job.column->dictionary != dictionary : !with_numbers) continue;
+            if (job.is_loose || (is_string ? job.column->dictionary != dictionary : !with_numbers)) continue;
             size_t step = is_string ? PIECE : rows_;
             for (size_t first = 0; first < rows_; first += step) {
                 pieces.push_back({&job, first, std::min(rows_, first + step), {job.codes, {}}});
@@ -75,10 +78,48 @@ private:
         return pieces;
     }
 
-    static bool run_pieces(std::vector<Piece>& pieces, unsigned threads) {
+    bool run_alone(Brought& brought) const {
+        return std::all_of(jobs_.begin(), jobs_.end(), [&](const EncodingJob& job) {
+            if (!job.is_loose) return encode_column(*job.column, *job.array, job.codes, brought);
+            Dictionary& dictionary = *job.column->dictionary;
+            std::unique_lock lock(dictionary.mutex);
+            uint64_t before = dictionary.ever_added();
+            ArrowStrings strings(*job.column, *job.array);
+            dictionary.reserve_loose(rows_, strings.bytes());
+            strings.encode_loosely(job.codes);
+            brought.push_back({&dictionary, dictionary.ever_added() - before});
+            return true;
+        });
+    }
+
+    // The loose strings of a dictionary. Others may look for strings meanwhile, if there is room.
+    void reserve_loose(Dictionary& dictionary) const {
+        size_t strings = 0, bytes = 0;
+        each_loose(dictionary, [&](const EncodingJob& job) {
+            strings += rows_;
+            bytes += ArrowStrings(*job.column, *job.array).bytes();
+        });
+        if (strings) dictionary.reserve_loose(strings, bytes);
+    }
+    void encode_loosely(const Dictionary& dictionary) const {
+        each_loose(dictionary, [](const EncodingJob& job) {
+            ArrowStrings(*job.column, *job.array).encode_loosely(job.codes);
+        });
+    }
+    template <class Visit>
+    void each_loose(const Dictionary& dictionary, Visit visit) const {
+        for (const EncodingJob& job : jobs_) {
+            if (job.is_loose && job.column->dictionary == &dictionary) visit(job);
+        }
+    }
+
+    // So many tasks of another kind, and the pieces.
+    template <class Task>
+    static bool run_pieces(std::vector<Piece>& pieces, size_t others, unsigned threads, Task other) {
         std::atomic<bool> certain = true;
-        in_parallel(threads, pieces.size(), [&](size_t number) {
-            auto& [job, first, end, absent] = pieces[number];
+        in_parallel(threads, others + pieces.size(), [&](size_t number) {
+            if (number < others) return other(number);
+            auto& [job, first, end, absent] = pieces[number - others];
             Brought none;
             bool found = job->column->dictionary
                              ? ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings)

@@ -38,4 +38,32 @@ inline bool is_same(std::string_view one, std::string_view other) {
     return true;
 }
 
+// The codes of strings of at most eight bytes that came before, of which some are forgotten: columns of flags and the
+// like have few values, which need not be hashed again.
+class ShortStrings {
+public:
+    // The code of a string, or `absent`.
+    int64_t find(std::string_view text, int64_t absent) const {
+        if (text.size() > 8) return absent;
+        uint64_t word = last_word(text);
+        const Known& known = known_[place(word)];
+        return known.word == word && known.length == text.size() + 1 ? known.code : absent;
+    }
+    void add(std::string_view text, int64_t code) {
+        if (text.size() > 8) return;
+        uint64_t word = last_word(text);
+        known_[place(word)] = {word, text.size() + 1, code};
+    }
+
+private:
+    struct Known {
+        uint64_t word = 0, length = 0;  // the length is one more than that of the string, and 0 if there is none
+        int64_t code = 0;
+    };
+    static constexpr unsigned BITS = 5;
+    static size_t place(uint64_t word) { return (word * 0x9E3779B97F4A7C15ull) >> (64 - BITS); }
+
+    Known known_[size_t{1} << BITS];
+};
+
 }  // namespace ivme
