@@ -29,6 +29,8 @@ VIEWS = {
     "by_note": "SELECT note, COUNT(*) AS n FROM t GROUP BY note",
     "by_kind": "SELECT kind, COUNT(*) AS n FROM t GROUP BY kind",
     "same": "SELECT a.id, b.id AS other FROM t a JOIN t b ON a.note = b.note WHERE a.id < b.id AND a.id < 9",
+    "kinds": "SELECT kind AS x FROM t UNION SELECT 'B' AS x FROM t WHERE id > 500",
+    "next": "SELECT a.id, COUNT(b.id) AS n FROM t a LEFT JOIN t b ON a.id = b.id + 1 GROUP BY a.id",
     "raws": "SELECT raw, MIN(note) AS least FROM t GROUP BY raw",
 }
 FEW = ["", "a", "schön", "x" * 300, None]
@@ -171,8 +173,8 @@ class LooseStrings(RuleBasedStateMachine):
             self.db.close()
 
 
-class TestLooseStrings(LooseStrings.TestCase):
-    settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestLooseStrings = LooseStrings.TestCase
+TestLooseStrings.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
 
 
 @pytest.fixture

@@ -211,9 +211,7 @@ class Backend(Protocol):
     def get(self, name: str, codes: Sequence[int]) -> int:
         """The count of an entry of a map, or the weight of a row of a table; 0 if it is not there."""
 
-    def scan(
-        self, name: str, *, distinct: bool = True, only_decodes: bool = False
-    ) -> tuple[list[Codes], Codes]:
+    def scan(self, name: str, *, distinct: bool = True, only_decodes: bool = False) -> tuple[list[Codes], Codes]:
         """All entries of a map with their counts, or all rows of a table with their weights.
 
         Without `distinct`, rows of a table may come in several places. A caller that only decodes them may get several

@@ -279,9 +279,7 @@ class NativeBackend:
         found = self.kernel.get(self._maps[name], codes)
         return 0 if found is None else int(found[0])
 
-    def scan(
-        self, name: str, *, distinct: bool = True, only_decodes: bool = False
-    ) -> tuple[list[Codes], Codes]:
+    def scan(self, name: str, *, distinct: bool = True, only_decodes: bool = False) -> tuple[list[Codes], Codes]:
         if name in self._heaps:
             return self._rows(self._heaps[name], distinct, only_decodes)
         columns, counts, _ = self.kernel.scan(self._maps[name])

@@ -68,9 +68,7 @@ public:
         return code;
     }
     // What is the same for equal strings, whatever their codes are, and for codes that are no strings.
-    uint64_t digest(int64_t code) const {
-        return holds(code) ? tag(text(code)) : static_cast<uint64_t>(code);
-    }
+    uint64_t digest(int64_t code) const { return holds(code) ? tag(text(code)) : static_cast<uint64_t>(code); }
     bool are_equal(int64_t a, int64_t b) const {
         return a == b || ((is_loose(a) || is_loose(b)) && holds(a) && holds(b) && is_same(text(a), text(b)));
     }

@@ -345,9 +345,8 @@ uint64_t Heap::digest(uint64_t salt) const {
     uint64_t total = 0;
     for (size_t id = 0; id < weights_.size(); ++id) {
         if (!weights_[id]) continue;
-        total +=
-            seed.hash_of(arity(), [&](unsigned c) { return content(c, columns_[c][id]); }) *
-            static_cast<uint64_t>(weights_[id]);
+        total += seed.hash_of(arity(), [&](unsigned c) { return content(c, columns_[c][id]); }) *
+                 static_cast<uint64_t>(weights_[id]);
     }
     return total;
 }

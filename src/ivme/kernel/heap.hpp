@@ -4,8 +4,8 @@
 // A primary key is an index to row numbers. Without one, equal rows may lie in several places until a delete, or a
 // question for one row, first needs the hash over whole rows; from then on each row lies in one place.
 //
-// A column of strings that nobody reads may have loose ones (see Dictionary): rows are then compared by what the strings
-// are, not by their codes. Who reads such a column has its strings entered first.
+// A column of strings that nobody reads may have loose ones (see Dictionary): rows are then compared by what the
+// strings are, not by their codes. Who reads such a column has its strings entered first.
 //
 // Between two commits everything can be undone without memory: rows from `base_` on are new, and the old weights of
 // others are logged.

@@ -102,9 +102,8 @@ private:
         if (strings) dictionary.reserve_loose(strings, bytes);
     }
     void encode_loosely(const Dictionary& dictionary) const {
-        each_loose(dictionary, [](const EncodingJob& job) {
-            ArrowStrings(*job.column, *job.array).encode_loosely(job.codes);
-        });
+        each_loose(dictionary,
+                   [](const EncodingJob& job) { ArrowStrings(*job.column, *job.array).encode_loosely(job.codes); });
     }
     template <class Visit>
     void each_loose(const Dictionary& dictionary, Visit visit) const {

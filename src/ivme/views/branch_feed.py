@@ -10,7 +10,7 @@ import numpy as np
 from ivme.engine.codes.dictionary import NULL_CODE, Codes
 from ivme.engine.expression.computed import computed_columns
 from ivme.engine.expression.feed_column import FeedColumn
-from ivme.engine.ingest.feed import Feed
+from ivme.engine.ingest.feed import Feed, read_by
 from ivme.engine.ingest.row_batch import Inputs, RowBatch, plain_position
 from ivme.engine.read.recompute import tuples_of
 from ivme.engine.runtime.catalog import Catalog
@@ -58,6 +58,11 @@ class BranchFeed:
         if kept is None:
             return [columns[place] for place in feed.columns], weights
         return [columns[place][kept] for place in feed.columns], weights[kept]
+
+    @property
+    def read(self) -> set[str]:
+        """The relation's columns that it reads."""
+        return read_by(self._current().wanted)
 
     def native(self) -> NativeBranch:
         """The same for the kernel."""

@@ -65,6 +65,9 @@ class UnionView(ExternalView):
         parts, self._parts = self._parts, []
         return joined_parts(layout, parts)
 
+    def read_of(self, relation: str) -> set[str]:
+        return {column for feed in self._feeds[relation] for column in feed.read}
+
     def native_branches(self) -> dict[str, list[NativeBranch]]:
         return {relation: [feed.native() for feed in feeds] for relation, feeds in self._feeds.items()}
 

@@ -7,7 +7,7 @@ column, a predicate) is evaluated before: it is a column of the feed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,7 @@ class Feed:
     @property
     def read(self) -> set[str]:
         """The relation's columns that they are computed from."""
-        expressions = [e for column in self.columns for e in (column.expression, column.guard) if e is not None]
-        return {name for expression in expressions for name in columns_of(expression)}
+        return read_by(self.columns)
 
     def column(self, expression: Expression, form: str = "code", guard: Expression | None = None) -> int:
         wanted = FeedColumn(expression, form, guard if isinstance(expression, Call) else None)
@@ -119,3 +118,9 @@ def float_code(value: float) -> int:
     """The code of a float that keeps the order of floats; equal floats have one code."""
     bits: int = struct.unpack("<q", struct.pack("<d", value + 0.0))[0]
     return bits if bits >= 0 else bits ^ 0x7FFFFFFFFFFFFFFF
+
+
+def read_by(columns: Iterable[FeedColumn]) -> set[str]:
+    """A relation's columns that some are computed from."""
+    expressions = [e for column in columns for e in (column.expression, column.guard) if e is not None]
+    return {name for expression in expressions for name in columns_of(expression)}

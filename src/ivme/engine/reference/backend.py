@@ -262,7 +262,11 @@ class PureBackend:
         return 0 if found is None else count(found)
 
     def scan(
-        self, name: str, *, distinct: bool = True, only_decodes: bool = False  # noqa: ARG002
+        self,
+        name: str,
+        *,
+        distinct: bool = True,
+        only_decodes: bool = False,  # noqa: ARG002
     ) -> tuple[list[Codes], Codes]:
         stored = dict(self.kernel.maps[name].items())
         return columns_of(stored, len(self.kernel.maps[name].declared.schema)), counts_of(stored)

@@ -70,6 +70,10 @@ class ExternalView(SharedViews):
     def verify(self, reader: Reader, state: ViewState) -> None:
         """Computes the view from its relation in another way; VerificationError at the first difference."""
 
+    def read_of(self, relation: str) -> set[str] | None:  # noqa: ARG002
+        """The columns of a relation that it reads; None for all of them."""
+        return None
+
     def native_branches(self) -> dict[str, list[NativeBranch]] | None:
         """How the kernel passes on what it has of each relation, if it stores nothing; None if only Python can."""
         return None

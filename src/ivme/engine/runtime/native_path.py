@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ivme.engine.expression.computed import ComputedColumns, computed_columns
 from ivme.engine.ingest.row_batch import plain_position
 from ivme.engine.ingest.row_columns import row_columns
+from ivme.engine.runtime.external_view import ExternalView
 from ivme.errors import DataError
 
 if TYPE_CHECKING:
@@ -89,12 +90,14 @@ def let_take_arrow(backend: NativeBackend, catalog: Catalog, name: str, way: Nat
 def _loose_columns(backend: NativeBackend, catalog: Catalog, name: str) -> list[int]:
     """The columns of strings that only the table itself takes: it need not know which strings are equal."""
     state = catalog.tables[name]
-    if any(name in each.relations for each in catalog.participants.values()):
-        return []
+    names = state.table.column_names
     read = {column for trigger, feed in catalog.feeds(name) if trigger != state.rows for column in feed.read}
+    for participant in (each for each in catalog.participants.values() if name in each.relations):
+        own = participant.read_of(name) if isinstance(participant, ExternalView) else None
+        read.update(names if own is None else own)
     return [
         position
-        for position, (column, domain) in enumerate(zip(state.table.column_names, state.domains, strict=True))
+        for position, (column, domain) in enumerate(zip(names, state.domains, strict=True))
         if column not in read and backend.let_be_loose(state.rows, position, domain)
     ]
 

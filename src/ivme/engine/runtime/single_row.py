@@ -26,7 +26,6 @@ from ivme.engine.runtime.journal import Journal
 from ivme.engine.runtime.native_path import let_take_arrow, native_path, set_parts
 from ivme.engine.runtime.transaction import Part, Transaction, Undo
 from ivme.errors import DataError
-from ivme.query.model import Table
 
 if TYPE_CHECKING:
     from ivme._kernel import RowPath as NativeRowPath
