@@ -95,6 +95,9 @@ FAMILIES = (
     Family("matrix product", "Q(A, C) = R(A, B), S(B, C)", (HALF, HALF), "003, Theorem 3.5"),
     Family("two hops from a node", "Q(C | A) = R(A, B), S(B, C)", (HALF, HALF), "003, Theorem 3.5"),
     Family("three hops from a node", "Q(D | A) = R(A, B), S(B, C), T(C, D)", (ZERO, ONE), "record 0201"),
+    Family(
+        "least value three hops from a node", "Q(MIN(D) | A) = R(A, B), S(B, C), T(C, D)", (ZERO, ONE), "record 0610"
+    ),
     Family("four hops from a node", "Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, E)", (ZERO, ONE), "record 0201"),
     Family("paths between two nodes", "Q(. | A, D) = R(A, B), S(B, C), T(C, D)", (ZERO, ONE), "record 0201"),
     Family("crossed, counted", "Q(.) = R(A), S(A, B), T(B)", (HALF, ZERO), "003, chapter 7"),
