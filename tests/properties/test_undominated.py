@@ -62,6 +62,24 @@ def test_no_default_plan_is_dominated(atoms: int) -> None:
     assert not worse
 
 
+@pytest.mark.parametrize("atoms", [1, 2, 3, pytest.param(4, marks=pytest.mark.long)])
+def test_hierarchical_fractures_reach_the_trade_off_of_their_theorem(atoms: int) -> None:
+    """Source 003, Theorem 3.5: updates in N^(δε) with delay N^(1-ε). Triangles have a theorem of their own."""
+    worse = {}
+    for text in rules(atoms):
+        analysis = analyse(parse_rule(text))
+        kind = analysis.classification
+        if not kind.hierarchical_fracture or kind.cqap0 or kind.triangle or not analysis.query.free:
+            continue
+        plan, widths = plan_with("skew", analysis, Options()), plan_with("view-tree", analysis).widths
+        assert widths is not None
+        for epsilon in (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)):
+            update, delay = (each.exponent.at(epsilon) for each in (plan.update, plan.delay))
+            if update > widths.dynamic * epsilon or delay > 1 - epsilon:
+                worse[text] = (epsilon, plan.update, plan.delay)
+    assert not worse
+
+
 @pytest.mark.parametrize(
     ("text", "strategy", "by"),
     [
