@@ -36,7 +36,6 @@ SHAPES = [
     "Q(B, MAX(C), COUNT(DISTINCT D), MIN(D) | A) = R(A, B), S(B, C), T(C, D)",
     "Q(D, MIN(X), MAX(Y), SUM(X) | A) = R(A, B, X), S(B, D, Y)",
     "Q(COUNT(DISTINCT C), MIN(B), AVG(C) | A) = E(A, B), E(B, C), E(C, A)",
-    "Q(MAX(C) | A, D) = R(A, B), S(B, C), T(C, D)",
 ]
 """Paths, cycles, products, sums, a clique and extremes, each with inputs."""
 
