@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed
+from ivme.engine.backend import Backend, Block, Codes, Cursor, Listed, listed
 from ivme.engine.codes.domain import Domain
 from ivme.engine.runtime.gathering import GatheredCursor, GatheredValues, probed
 from ivme.errors import DataError
@@ -44,14 +44,18 @@ class ViewReaders:
         gathered = self._gathered.get(view)
         if gathered is None:
             return self._backend.open(view, inputs, whole=whole)
-        _, block = self.request_many(view, [np.array([code], np.int64) for code in inputs])
-        return GatheredCursor(block, len(gathered.enumeration.ordered))
+        return GatheredCursor(self._whole(view, inputs), len(gathered.enumeration.ordered))
+
+    def _whole(self, view: str, inputs: Sequence[int]) -> Block:
+        return self.request_many(view, [np.array([code], np.int64) for code in inputs])[1]
 
     def request(self, view: str, inputs: Sequence[int], limit: int, *, waits: bool) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit, or if a writer is at
-        work and it does not wait. What is gathered is found whole when it is opened."""
-        if view in self._gathered:
-            return None
+        work and it does not wait. What is gathered for several rows is found whole when it is opened."""
+        gathered = self._gathered.get(view)
+        if gathered is not None:
+            is_one_row = not gathered.enumeration.outputs
+            return listed(self._whole(view, inputs)) if is_one_row and waits else None
         try:
             return self._backend.request(view, inputs, limit, waits=waits)
         except self._backend.overflow as error:
