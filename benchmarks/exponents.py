@@ -69,6 +69,8 @@ ELIMINATED = {
 REQUESTED = {
     "three hops": "Q(D|A) = R(A,B), S(B,C), T(C,D)",
     "triangles of a node": "Q(B,C|A) = R(A,B), S(B,C), T(C,A)",
+    "least of three hops": "Q(MIN(D)|A) = R(A,B), S(B,C), T(C,D)",
+    "distinct in groups": "Q(D,COUNT(DISTINCT E),SUM(E)|A) = R(A,B), S(B,C), T(C,D), U(D,E)",
     "by nodes of triangles": "Q(E|A) = R(A,B), S(B,C), T(C,D), U(D,B), V(B,E)",
     "by nodes of 4-cycles": "Q(F|A) = R(A,B), S(B,C), T(C,D), U(D,E), V(E,B), W(B,F)",
 }

@@ -51,7 +51,10 @@ def hard_cases(program: Program) -> list[HardCase]:
 
 def request_case(program: Program) -> HardCase | None:
     """The costliest join step of a request that is evaluated when it comes."""
-    return _dearest(program, REQUEST, program.enumeration.branches[0].answer)
+    reading = program.enumeration
+    answers = [reading.branches[0].answer, *(each.answer for each in reading.gathered)]
+    found = [case for answer in answers if (case := _dearest(program, REQUEST, answer)) is not None]
+    return max(found, key=lambda case: case.exponent, default=None)
 
 
 def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) -> HardCase | None:

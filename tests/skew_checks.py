@@ -179,7 +179,7 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
             assert row not in found or hidden, f"{row} is enumerated twice"
             found[row] += multiplicity
         assert expected == found, (str(query), inputs)
-        if not query.aggregates:
+        if query.input or not query.aggregates:
             whole = view.to_arrow(**inputs)
             columns = [column.to_pylist() for column in whole.columns]
             assert expected == Counter(zip(*columns, strict=True) if columns else [()] * whole.num_rows)
@@ -189,7 +189,7 @@ def check_answers(view: View, query: Query, database: oracle.Database) -> None:
             assert expected[row] == view.multiplicity(row, **inputs)
             other = tuple(UNKNOWN for _ in row)
             assert expected.get(other, 0) == view.multiplicity(other, **inputs)
-    if query.input and not query.aggregates:
+    if query.input:
         asked = {name: [request[i] for request in requests] for i, name in enumerate(query.parameters)}
         table = view.request_many(**asked).to_pylist()
         assert everything == Counter(tuple(row.values()) for row in table)

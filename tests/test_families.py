@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
+from operator import gt
 from pathlib import Path
 
 import pytest
 
+from ivme.errors import IvmeError
+from ivme.plan.strategy.strategies import STRATEGIES
 from tests.families import FAMILIES, Family
 
 PAGE = Path(__file__).parents[1] / "docs" / "guarantees.md"
@@ -30,6 +34,15 @@ def test_the_page_has_a_row_for_each_family() -> None:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 def test_a_bound_that_is_worse_than_the_best_known_is_marked(family: Family) -> None:
     assert family.is_reached() is not bool(family.lag)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_no_strategy_of_ours_beats_what_is_called_the_best_known(family: Family) -> None:
+    for strategy in STRATEGIES:
+        with suppress(IvmeError):
+            found = family.exponents(strategy=strategy)
+            assert found == family.known or any(map(gt, found, family.known)), strategy
 
 
 def test_there_are_at_least_forty_families() -> None:

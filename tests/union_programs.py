@@ -18,7 +18,7 @@ from ivme.engine.backend import exact_sums, listed
 from ivme.engine.ingest.feed import Feed, float_code
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime.shared_views import point
+from ivme.engine.runtime.view_readers import point
 from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule
 

@@ -15,6 +15,10 @@ SIZES = (200, 800)
 CASES = {
     "path": ("Q(D | A) = R(A, B), S(B, C), T(C, D)", 1.0),
     "triangles of a node": ("Q(B, C | A) = R(A, B), S(B, C), T(C, A)", 1.0),
+    "least and number of what is three hops away": (
+        "Q(MIN(D), COUNT(DISTINCT C) | A) = R(A, B), S(B, C), T(C, D)",
+        1.0,
+    ),
     "4-cycles of a node": ("Q(. | A) = R(A, B), S(B, C), T(C, D), U(D, A)", 1.0),
 }
 

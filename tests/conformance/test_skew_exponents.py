@@ -52,3 +52,26 @@ def test_updates_of_triangles_grow_no_faster_than_the_square_root(head: str, edg
 def test_first_order_deltas_grow_linearly_on_the_same_stars() -> None:
     """So the instance is one that hurts."""
     assert slope("Q(. | .) = R(A, B), S(B, C), T(C, A)", "classical", star) >= 0.9
+
+
+@pytest.mark.parametrize(
+    "text", ["Q(B, C | A) = R(A, B), S(B, C)", "Q(B, C, D | A) = R(A, B), S(B, C), T(B, D)"], ids=["path", "star"]
+)
+def test_a_request_that_finds_nothing_looks_at_the_heavy_values_and_not_at_their_partners(text: str) -> None:
+    """Source 003, Theorem 3.5: delay N^(1-ε). No row is found beside √N heavy values of degree √N."""
+    found = []
+    for size in SIZES:
+        root = isqrt(size)
+        db = make_database("native")
+        for name, columns in (("R", "ab"), ("S", "bc"), ("T", "bd")):
+            db.create_table(name, dict.fromkeys(columns, "int"))
+        view = db.create_view("v", text)
+        assert ("skew", "O(N^(1-ε))") == (view.explain().strategy, str(view.explain().delay))
+        db.insert("R", [(1, b) for b in range(root)])
+        for name in "ST":
+            db.insert(name, [(b, c) for b in range(root) for c in range(4 * root)])
+        before = view.stats()["operations"]
+        assert [] == list(view(A=7))
+        found.append(view.stats()["operations"] - before)
+        db.close()
+    assert log(found[1] / found[0]) / log(SIZES[1] / SIZES[0]) <= 0.5 + TOLERANCE

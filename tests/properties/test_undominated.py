@@ -32,7 +32,12 @@ def point_of(plan: Plan) -> Point:
 
 def points(analysis: Analysis) -> dict[str, Point]:
     """What each strategy, and brute force, has for a query."""
-    found = {f"brute force {i}": point for i, point in enumerate(sorted(brute_points(cqap_of(analysis.query))))}
+    brute = {f"brute force {i}": point for i, point in enumerate(sorted(brute_points(cqap_of(analysis.query))))}
+    return brute | by_strategies(analysis)
+
+
+def by_strategies(analysis: Analysis) -> dict[str, Point]:
+    found = {}
     for strategy in STRATEGIES:
         if strategy != "recompute":
             try:
@@ -59,6 +64,40 @@ def test_no_default_plan_is_dominated(atoms: int) -> None:
         assert plan is not None
         if better := better_than(point_of(plan), points(analysis)):
             worse[text] = (plan.strategy, point_of(plan), better)
+    assert not worse
+
+
+@pytest.mark.parametrize("atoms", [1, 2, pytest.param(3, marks=pytest.mark.long)])
+def test_no_default_plan_of_an_extreme_is_dominated(atoms: int) -> None:
+    """MIN of each bound variable, by the strategies; brute force knows no ordered variables."""
+    worse = {}
+    for text, variable in ((rule, each) for rule in rules(atoms) for each in parse_rule(rule).bound):
+        head, body = text.removeprefix("Q(").split(" | ", 1)
+        outputs = [] if head == "." else [head]
+        extreme = f"Q({', '.join([*outputs, f'MIN({variable})'])} | {body}"
+        analysis = analyse(parse_rule(extreme))
+        plan = choose(analysis, Options()).plan
+        assert plan is not None
+        if better := better_than(point_of(plan), by_strategies(analysis)):
+            worse[extreme] = (plan.strategy, point_of(plan), better)
+    assert not worse
+
+
+@pytest.mark.parametrize("atoms", [1, 2, 3, pytest.param(4, marks=pytest.mark.long)])
+def test_hierarchical_fractures_reach_the_trade_off_of_their_theorem(atoms: int) -> None:
+    """Source 003, Theorem 3.5: updates in N^(δε) with delay N^(1-ε). Triangles have a theorem of their own."""
+    worse = {}
+    for text in rules(atoms):
+        analysis = analyse(parse_rule(text))
+        kind = analysis.classification
+        if not kind.hierarchical_fracture or kind.cqap0 or kind.triangle or not analysis.query.free:
+            continue
+        plan, widths = plan_with("skew", analysis, Options()), plan_with("view-tree", analysis).widths
+        assert widths is not None
+        for epsilon in (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(1)):
+            update, delay = (each.exponent.at(epsilon) for each in (plan.update, plan.delay))
+            if update > widths.dynamic * epsilon or delay > 1 - epsilon:
+                worse[text] = (epsilon, plan.update, plan.delay)
     assert not worse
 
 

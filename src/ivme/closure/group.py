@@ -20,7 +20,7 @@ from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.engine.runtime.catalog import Catalog
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.reader import Reader
-from ivme.engine.runtime.shared_views import point_reader
+from ivme.engine.runtime.view_readers import point_reader
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError, IvmeError
 from ivme.plan.ir.program import Enumeration

@@ -279,7 +279,8 @@ def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], ins
     except SqlglotParseError as error:
         if (template := _template(source)) is not None:
             raise source.broken("this is a template, not SQL", template, _COMPILED) from error
-        raise source.broken(*_blame(source, error.errors[0] if error.errors else {}), instead) from error
+        message, offset = _blame(source, error.errors[0] if error.errors else {})
+        raise source.broken(message, offset, _keyword(source, offset) or instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
     except Exception as error:
@@ -311,6 +312,18 @@ def _template(source: SqlText) -> int | None:
     braces = (a.start for a, b in pairs if a.text == b.text == "{" and b.start == a.start + 1)
     blocks = (token.start for token in source.tokens if token.token_type == TokenType.BLOCK_START)
     return min((*braces, *blocks), default=None)
+
+
+_BEFORE_NAMES = (TokenType.FROM, TokenType.JOIN, TokenType.INTO, TokenType.UPDATE)
+"""What the name of a table or view follows."""
+
+
+def _keyword(source: SqlText, offset: int | None) -> str | None:
+    """What to write for a word of SQL where the name of a table or view is expected; None if there is no such word."""
+    for before, token in pairwise(source.tokens):
+        if token.start == offset and before.token_type in _BEFORE_NAMES and token.text.isidentifier():
+            return f'write "{token.text}", in double quotes, if that is a name: it is a word of SQL'
+    return None
 
 
 def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:

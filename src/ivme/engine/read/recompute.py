@@ -43,8 +43,8 @@ class Tables(Protocol):
 
 
 def recompute(tables: Tables, query: Query) -> dict[Row, tuple[Row, int]]:
-    """For each assignment of the inputs and outputs, the row and its multiplicity."""
-    groups = _groups(tables, query)
+    """For each assignment of the inputs and outputs, the row and its multiplicity; none where multiplicities cancel."""
+    groups = {key: group for key, group in _groups(tables, query).items() if sum(weight for _, weight in group)}
     if not groups and not query.input and not query.output and query.aggregates:
         groups[()] = []
     return {key: row_of(query, key, group) for key, group in groups.items()}

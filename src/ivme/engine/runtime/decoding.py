@@ -39,7 +39,7 @@ class RowDecoder:
         self._outputs = {variable: i for i, variable in enumerate(enumeration.outputs)}
         self._slots = {slot: i for i, slot in enumerate(enumeration.slots)}
         self._exact = reads_exactly(enumeration.slots)
-        self._extremes = {(e.function, e.variable): i for i, e in enumerate(enumeration.extremes)}
+        self._extremes = {read: i for i, read in enumerate(enumeration.ordered)}
         """The place of each extreme in a block; of all values of a group, that of where they begin in the last one."""
         self._domains = {variable: domains.domain(type_) for variable, type_ in typed.types.items()}
         self._heads = query.head

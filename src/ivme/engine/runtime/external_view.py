@@ -10,7 +10,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from ivme.engine.runtime.shared_views import SharedViews, point_reader
+from ivme.engine.runtime.shared_views import SharedViews
+from ivme.engine.runtime.view_readers import point_reader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,9 +19,9 @@ from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import net, representatives
 from ivme.engine.runtime.memory import check_memory, limit_growth
 from ivme.engine.runtime.open_read import FIRST_ROWS, MANY
-from ivme.engine.runtime.shared_views import too_many
 from ivme.engine.runtime.stored_rows import StoredRows
 from ivme.engine.runtime.transaction import SharedSide, StateLock, Transaction, Undo
+from ivme.engine.runtime.view_readers import too_many
 from ivme.engine.runtime.view_state import ViewState
 from ivme.errors import DataError
 from ivme.plan.ir import program as ir

@@ -21,8 +21,8 @@ from ivme.engine.runtime.gradual import GradualRebalancer
 from ivme.engine.runtime.movers import Movers
 from ivme.engine.runtime.observed import Observed
 from ivme.engine.runtime.rebalance import Rebalancer
-from ivme.errors import DataError
-from ivme.plan.ir.program import Add, Emit, Enumeration, Loop, Map, Step
+from ivme.engine.runtime.view_readers import ViewReaders, point_reader
+from ivme.plan.ir.program import Add, Emit, Enumeration, Map, Step
 from ivme.query.types import Type
 from ivme.site import Group
 
@@ -80,6 +80,7 @@ class SharedViews:
         self._outdated: frozenset[str] = frozenset()
         self._light: dict[str, LightTrigger] = {}
         self._movers = Movers(name, backend, slots)
+        self._readers = ViewReaders(backend, slots)
 
     def light_trigger(self, relation: str) -> LightTrigger | None:
         """What does the same as a trigger of a view with parts while nothing is heavy, made with those of its other
@@ -163,8 +164,8 @@ class SharedViews:
         self._split()
         self._renew_triggers({relation for view in (*gone, *left, *new.values()) for relation in view.triggers})
         for name, view in new.items():
-            self._backend.set_reader(name, view.enumeration, self.slots)
-            self._backend.set_reader(point_reader(name), point(view.enumeration), self.slots)
+            values = [each.variable for each in view.enumeration.gathered]
+            self._readers.set(name, view.enumeration, self._domains_of(values, view, types[name]))
         for view in gone:
             self._forget(view.name)
         self.enumerations = {name: view.enumeration for name, view in self.views.items()}
@@ -276,7 +277,7 @@ class SharedViews:
     def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         """Begins to read an access request; see `Backend.open`."""
         self.observed.requests += 1
-        return self._backend.open(view, inputs, whole=whole)
+        return self._readers.open(view, inputs, whole=whole)
 
     def request(self, view: str, inputs: Sequence[int], limit: int) -> Listed | None:
         """The answer to one access request as lists; None if it may have more rows than the limit."""
@@ -287,10 +288,7 @@ class SharedViews:
         return self._answer(view, inputs, limit, waits=False)
 
     def _answer(self, view: str, inputs: Sequence[int], limit: int, *, waits: bool) -> Listed | None:
-        try:
-            answer = self._backend.request(view, inputs, limit, waits=waits)
-        except self._backend.overflow as error:
-            raise too_many(view) from error
+        answer = self._readers.request(view, inputs, limit, waits=waits)
         if answer is not None and self.rebalancer is not None:
             self.observed.requests += 1
             self.observed.rows += len(answer[1])
@@ -298,10 +296,7 @@ class SharedViews:
 
     def request_many(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The rows of many access requests, each with the number of its request."""
-        try:
-            return self._backend.request_many(view, columns)
-        except self._backend.overflow as error:
-            raise too_many(view) from error
+        return self._readers.request_many(view, columns)
 
     def points(self, view: str, columns: Sequence[Codes]) -> tuple[Codes, Block]:
         """The payloads of rows whose inputs and outputs are given, each with the number of its row."""
@@ -348,37 +343,21 @@ class SharedViews:
 
     def _forget(self, view: str) -> None:
         self._names.pop(view, None)
-        self._backend.drop_reader(view)
-        self._backend.drop_reader(point_reader(view))
+        self._readers.drop(view)
 
     def _orders(self, declared: Map, view: AssembledView, types: Mapping[str, Type]) -> dict[str, Domain]:
         """How the values of a map's columns are compared where the order of their codes is not theirs."""
         if not declared.sorted_by and not declared.ranked_by:
             return {}
-        originals = dict(view.blueprint.leaves.inputs)
-        domains = {v: self._domains.domain(types[originals.get(v, v)]) for v in declared.schema}
+        domains = self._domains_of(declared.schema, view, types)
         return {variable: domain for variable, domain in domains.items() if not domain.orders_by_code}
 
-
-def too_many(view: str) -> DataError:
-    """What a read says if the payloads that it multiplies have a count beyond the kernel's."""
-    return DataError(f"the number of joined rows behind a row of view {view} does not fit 64 bits")
+    def _domains_of(
+        self, variables: Iterable[str], view: AssembledView, types: Mapping[str, Type]
+    ) -> dict[str, Domain]:
+        originals = dict(view.blueprint.leaves.inputs)
+        return {variable: self._domains.domain(types[originals.get(variable, variable)]) for variable in variables}
 
 
 def _checksum(definition: object) -> str:
     return blake2b(repr(definition).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def point_reader(view: str) -> str:
-    """The name of the reader of single rows, which no view has."""
-    return f"{view}\0"
-
-
-def point(enumeration: Enumeration) -> Enumeration:
-    """The enumeration of a single row: its outputs are given, too. Without factors, the loops say if it is there;
-    branches are probed."""
-    given = enumeration.inputs + tuple((variable, variable) for variable in enumeration.outputs)
-    if enumeration.branches:
-        return Enumeration(given, (), enumeration.slots, (), (), branches=enumeration.branches)
-    checks = tuple(Loop(loop.read, ()) for loop in enumeration.loops if not loop.new or not enumeration.factors)
-    return Enumeration(given, (), enumeration.slots, checks, enumeration.factors, enumeration.extremes)

@@ -22,8 +22,8 @@ from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.external_view import ExternalView
 from ivme.engine.runtime.following import ChainedView, deliveries
 from ivme.engine.runtime.native_path import NativeBranch, NativePath, let_take_arrow, native_path, set_parts
-from ivme.engine.runtime.shared_views import point_reader
 from ivme.engine.runtime.transaction import Act, StateLock, Transaction
+from ivme.engine.runtime.view_readers import point_reader
 
 if TYPE_CHECKING:
     from ivme._kernel import ViewChain

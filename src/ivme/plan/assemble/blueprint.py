@@ -145,6 +145,16 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathered:
+    """An ordered variable whose values are found at requests, by the answer and the probe of a reading of its own;
+    `functions` are what is read of them."""
+
+    variable: str
+    functions: tuple[str, ...]
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """A heavy/light partition that the leaves' sources refer to by name; its threshold is M^ε."""
 
@@ -160,7 +170,8 @@ class Blueprint:
     `changes` are views that are not stored: their deltas are the changes of the result, over the inputs, the outputs
     and an ordered variable, if there is one. With `splits` the leaves are parts of relations; with `branches`, which
     replace `reading`, rows are found in several trees, and no row in two of them if they are `disjoint`. With `gradual`
-    keys may be on both sides of a partition at a time, because every combination of parts has its rules.
+    keys may be on both sides of a partition at a time, because every combination of parts has its rules. What is
+    `gathered` belongs to a branch that answers requests.
     """
 
     leaves: Leaves
@@ -173,11 +184,12 @@ class Blueprint:
     branches: tuple[Reading, ...] = ()
     disjoint: bool = False
     gradual: bool = False
+    gathered: tuple[Gathered, ...] = ()
 
     @property
     def readings(self) -> tuple[Reading, ...]:
         """Everything that is read."""
-        return (self.reading, *self.branches)
+        return (self.reading, *self.branches, *(each.reading for each in self.gathered))
 
     def source(self, label: str) -> Source:
         return self.leaves.source(label)

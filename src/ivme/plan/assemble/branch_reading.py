@@ -75,8 +75,8 @@ def branch_reading(
     for root in roots:
         trees = Trees((root,), opened(cqap, bound), sources, suffixes[root])
         mine = [*factors(trees, root)]
-        nested = [each for each in iterations(trees, root) if each.new or each.node not in mine or bound]
         part = _restricted(cqap, root)
+        nested = [*_needed([*iterations(trees, root)], mine, part, bound)]
         orders = [*_orders(nested, part)]
         best = min(orders, key=lambda order: _costs(visits(order, nested, part, bound), limits))
         components.append(tuple(_opened(best, part)))
@@ -84,6 +84,16 @@ def branch_reading(
         product += mine
     needed, guards = in_turn(components, product, cqap)
     return BranchReading(Reading(needed, tuple(product), (), guards), tuple(found))
+
+
+def _needed(nested: list[Iteration], product: list[Node], cqap: Cqap, bound: frozenset[str]) -> Iterator[Iteration]:
+    """The iterators without those that only check what a factor of the payload checks, too. Where several find values,
+    the inputs are checked between them all the same: otherwise values would be found for what the inputs exclude."""
+    several = sum(bool(each.new) for each in nested) > 1
+    for each in nested:
+        checks_inputs = several and not cqap.input.isdisjoint(each.node.schema)
+        if each.new or each.node not in product or bound or checks_inputs:
+            yield each
 
 
 def _restricted(cqap: Cqap, root: ViewNode) -> Cqap:

@@ -176,4 +176,5 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
         changes=tuple(map(view, blueprint.changes)),
         splits=tuple(replace(split, name=prefix + split.name) for split in blueprint.splits),
         branches=tuple(map(read, blueprint.branches)),
+        gathered=tuple(replace(each, reading=read(each.reading)) for each in blueprint.gathered),
     )

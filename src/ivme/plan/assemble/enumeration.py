@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ivme.plan.assemble.blueprint import Blueprint, Node, Reading, Reference, referred
+from ivme.plan.assemble.blueprint import Blueprint, Gathered, Node, Reading, Reference, referred
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.ir import program as ir
 
@@ -29,6 +29,7 @@ def enumeration_of(assembly: Assembly, blueprint: Blueprint) -> ir.Enumeration:
         tuple(_branch(assembly, leaves, branch) for branch in blueprint.branches),
         blueprint.disjoint,
         _guards(assembly, leaves, reading),
+        tuple(_gathering(assembly, leaves, each) for each in blueprint.gathered),
     )
 
 
@@ -52,14 +53,28 @@ def _branch(assembly: Assembly, leaves: Leaves, reading: Reading) -> ir.Branch:
     (COMPUTEM, source 003, Figure 5.16).
     """
     names = dict(leaves.inputs)
-    inputs = tuple(dict.fromkeys(names.values()))
-    rows = (*inputs, *leaves.outputs)
+    rows = (*dict.fromkeys(names.values()), *leaves.outputs)
     if reading.answer:
-        answer = assembly.asked(inputs, reading.answer, rows)
-        return ir.Branch((), (), assembly.asked(rows, reading.probe, rows), (), answer)
+        answer, probe = _asked(assembly, leaves, reading)
+        return ir.Branch((), (), probe, (), answer)
     loops, factors = _loops(assembly, leaves, reading)
     probe = assembly.asked(rows, tuple((_named(node, names),) for node in reading.factors), rows)
     return ir.Branch(segments(loops, leaves.outputs, factors), factors, probe, _guards(assembly, leaves, reading))
+
+
+def _gathering(assembly: Assembly, leaves: Leaves, gathered: Gathered) -> ir.Gathering:
+    steps = _asked(assembly, leaves, gathered.reading, gathered.variable)
+    return ir.Gathering(gathered.variable, gathered.functions, *steps)
+
+
+def _asked(
+    assembly: Assembly, leaves: Leaves, reading: Reading, *more: str
+) -> tuple[tuple[ir.Step, ...], tuple[ir.Step, ...]]:
+    """The steps from inputs to rows, and from given rows to their payloads; the tuples found may have `more`."""
+    inputs = tuple(dict.fromkeys(original for _, original in leaves.inputs))
+    rows = (*inputs, *leaves.outputs)
+    found = (*rows, *more)
+    return assembly.asked(inputs, reading.answer, found), assembly.asked(rows, reading.probe, found)
 
 
 def _named(node: Node, names: Mapping[str, str]) -> Reference:

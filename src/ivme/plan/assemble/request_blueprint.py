@@ -7,6 +7,10 @@ the residual query. Bound variables of one atom only are summed away in its leaf
 More bound variables may be `summed` away before requests come. What hangs together through these is a *part*: one view
 over the variables that other atoms or requests know, maintained by a view tree of its own. An update then costs N^δ of
 its part, and a request meets the view in place of the tables below it.
+
+MIN, MAX, COUNT DISTINCT and the like are not sums: the values of their variable are found as rows are, with the
+variable free, and each group is made of these when the request is answered. Each variable has stages of its own, since
+together they would multiply.
 """
 
 from __future__ import annotations
@@ -14,20 +18,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from ivme.plan.assemble.blueprint import Blueprint, Leaf, Node, Propagation, Reading
+from ivme.plan.assemble.blueprint import Blueprint, Gathered, Leaf, Node, Propagation, Reading
 from ivme.plan.assemble.elimination import Residuals, Stages, Start
 from ivme.plan.assemble.leaves import Leaves
 from ivme.plan.assemble.tree_blueprint import part_rules
 from ivme.plan.order.variable_order import VariableOrder
 from ivme.plan.order.view_tree import ViewNode, view_trees
 from ivme.query.model import Query
+from ivme.structure.analysis import ordered_reads, ordered_variables
 from ivme.structure.hypergraph import Cqap, Hypergraph, connected_edges
 
 
 def summable(query: Query) -> tuple[str, ...]:
-    """The bound variables that join: each may be summed away before requests come, or at them."""
+    """The bound variables that join and are not ordered: each may be summed away before requests come, or at them."""
     uses = [variable for atom in query.atoms for variable in atom.variables]
-    return tuple(v for v in dict.fromkeys(uses) if uses.count(v) > 1 and v not in query.free)
+    needed = {*query.free, *ordered_variables(query)}
+    return tuple(v for v in dict.fromkeys(uses) if uses.count(v) > 1 and v not in needed)
 
 
 def parts_of(whole: Cqap, summed: frozenset[str], *, filtered: bool = False) -> tuple[Cqap, ...]:
@@ -78,24 +84,25 @@ def request_blueprint(query: Query, leaves: Leaves, parts: tuple[ViewNode, ...] 
     and `parts` the trees that maintain what is stored."""
     inside = frozenset(label for tree in parts for label in tree.atoms)
     climbs, definitions, views = part_rules(parts, leaves)
-    nodes = (*(leaf for leaf in _summed_leaves(query, leaves) if leaf.label not in inside), *views)
     residuals = Residuals(leaves)
-    reading = Reading(
-        (),
-        (),
-        answer=_stages(residuals, nodes, frozenset(query.input), query.free),
-        probe=_stages(residuals, nodes, frozenset(query.free), query.free),
-    )
+
+    def reading(*more: str) -> Reading:
+        outside = (leaf for leaf in _summed_leaves(query, leaves, more) if leaf.label not in inside)
+        nodes, kept = (*outside, *views), (*query.free, *more)
+        answer = _stages(residuals, nodes, frozenset(query.input), kept)
+        return Reading((), (), answer=answer, probe=_stages(residuals, nodes, frozenset(query.free), kept))
+
+    gathered = tuple(Gathered(each, ordered_reads(query, each), reading(each)) for each in ordered_variables(query))
     stored = [Propagation(Leaf(label, source.schema), ()) for label, source in leaves.sources if label not in inside]
     places = {label: place for place, (label, _) in enumerate(leaves.sources)}
     ordered = sorted([*climbs, *stored], key=lambda each: (places[each.use.label], not isinstance(each.use, Leaf)))
-    return Blueprint(leaves, tuple(ordered), definitions, Reading((), ()), branches=(reading,))
+    return Blueprint(leaves, tuple(ordered), definitions, Reading((), ()), branches=(reading(),), gathered=gathered)
 
 
-def _summed_leaves(query: Query, leaves: Leaves) -> tuple[Leaf, ...]:
-    """The atoms, each summed to the variables that join or are free."""
+def _summed_leaves(query: Query, leaves: Leaves, more: Iterable[str]) -> tuple[Leaf, ...]:
+    """The atoms, each summed to the variables that join, are free, or are needed besides."""
     uses = Counter(variable for _, source in leaves.sources for variable in source.schema)
-    kept = {variable for variable, number in uses.items() if number > 1}.union(query.free)
+    kept = {variable for variable, number in uses.items() if number > 1}.union(query.free, more)
     return tuple(Leaf(label, tuple(v for v in source.schema if v in kept)) for label, source in leaves.sources)
 
 

@@ -9,7 +9,7 @@ from ivme.plan.explain.lower_bound import unclaimed
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy.choose import Choice, is_linear_space
 from ivme.plan.strategy.options import Options
-from ivme.query.model import ORDER_AGGREGATES, Query
+from ivme.query.model import ORDER_AGGREGATES, Aggregate, Query
 from ivme.structure.classify import Classification
 
 
@@ -22,7 +22,7 @@ def notes(
         *_closures(query),
         *unclaimed(query, plain),
         *_tables(query, choice),
-        *_aggregates(query, classification, plain),
+        *_aggregates(query, classification, plain, choice),
         *_semantics(options, choice),
         *(choice.plan.notes if choice.plan is not None else ()),
         *_checks(query, choice),
@@ -75,7 +75,7 @@ def _tables(query: Query, choice: Choice) -> Iterator[str]:
             )
 
 
-def _aggregates(query: Query, classification: Classification, plain: Classification) -> Iterator[str]:
+def _aggregates(query: Query, classification: Classification, plain: Classification, choice: Choice) -> Iterator[str]:
     ordered = [a for a in query.aggregates if a.function in ORDER_AGGREGATES and a.variable not in query.free]
     if not ordered:
         return
@@ -84,14 +84,22 @@ def _aggregates(query: Query, classification: Classification, plain: Classificat
     verb = "is not a sum in a ring" if len(ordered) == 1 else "are not sums in a ring"
     count = "count" if "," in variables else "counts"
     yield f"{listed} {verb}: {variables} {count} as free, below the groups, when widths are computed"
+    if choice.plan is not None and choice.plan.blueprint.gathered:
+        yield f"{listed}: a request finds all values of {variables} in its groups and sorts them; none are indexed"
+    else:
+        yield from _indexed(ordered)
+    if plain.query_class != classification.query_class:
+        yield f"without {listed} the view would be in class {plain.query_class}"
+
+
+def _indexed(ordered: list[Aggregate]) -> Iterator[str]:
+    """What is read of the index of a group's values."""
     folded = ", ".join(str(a) for a in ordered if a.definition.reads == "values")
     if folded:
         yield f"{folded}: all values of a group are read whenever its row is, in time linear in the group"
     ranked = ", ".join(str(a) for a in ordered if a.definition.reads == "percentile")
     if ranked:
         yield f"{ranked}: found by position in an ordered index of the group: O(log N) an update, O(log N) a row"
-    if plain.query_class != classification.query_class:
-        yield f"without {listed} the view would be in class {plain.query_class}"
 
 
 def _semantics(options: Options, choice: Choice) -> Iterator[str]:

@@ -191,13 +191,28 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """What a request reads of the values of `variable` in each group where no index holds them: MIN, MAX and the like.
+
+    The steps of `answer` go from a delta over the inputs of requests to the tuples over these, the outputs and the
+    variable, and those of the `probe` from a delta over inputs and outputs.
+    """
+
+    variable: str
+    functions: tuple[str, ...]
+    answer: tuple[Step, ...]
+    probe: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Enumeration:
     """How rows are read: nested loops over views, then the payload as a product of factors (Figures 4.9, 4.10).
 
     `inputs` pairs each variable that the fracture made with the input variable whose value it takes; `outputs` are
     the variables of a row; `slots` says what the payload's sums are, beside the count. With `branches`, which replace
     loops and factors, the payload of a row is the sum over all of them; if `disjoint`, no row comes twice. If one of
-    the `guards` finds nothing, there are no rows.
+    the `guards` finds nothing, there are no rows. What is read of ordered variables is in `extremes`, or, for a view
+    that is evaluated at requests, `gathered` then.
     """
 
     inputs: tuple[tuple[str, str], ...]
@@ -209,6 +224,13 @@ class Enumeration:
     branches: tuple[Branch, ...] = ()
     disjoint: bool = False
     guards: tuple[tuple[Loop, ...], ...] = ()
+    gathered: tuple[Gathering, ...] = ()
+
+    @property
+    def ordered(self) -> tuple[tuple[str, str], ...]:
+        """What is read of which variable, in the order in which blocks have it."""
+        indexed = [(extreme.function, extreme.variable) for extreme in self.extremes]
+        return (*indexed, *((function, each.variable) for each in self.gathered for function in each.functions))
 
 
 def single_guards(enumeration: Enumeration) -> tuple[Loop, ...]:
@@ -276,6 +298,8 @@ class Program:
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]
         for answered in self.enumeration.branches:
             lines += ["answer a request", *_indented(answered.answer)] if answered.answer else []
+        for each in self.enumeration.gathered:
+            lines += [f"gather {', '.join(each.functions)} of {each.variable}", *_indented(each.answer)]
         for branch in self._reading:
             lines += ["read", *(f"  if there is {'; '.join(map(str, guard))}" for guard in branch.guards)]
             lines += _indented(branch.loops)

@@ -27,9 +27,9 @@ from ivme.plan.ir.exponent import bound
 from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.strategy.costed import costed_plan
 from ivme.plan.strategy.orders import order_for
-from ivme.structure.analysis import Analysis
+from ivme.structure.analysis import Analysis, ordered_variables
 from ivme.structure.fracture import unbroken
-from ivme.structure.hypergraph import Cqap
+from ivme.structure.hypergraph import Cqap, cqap_of
 
 _Exponents = tuple[Fraction, Fraction, Fraction]
 
@@ -41,14 +41,11 @@ def request(analysis: Analysis, trees: Plan) -> Plan:
     """Evaluation at the request, for views with inputs; while the view is followed, it is a view tree.
 
     A request costs N^w of what is left of the query when its inputs are fixed, however many rows it has; that is given
-    as the delay.
+    as the delay. Variables of MIN, MAX and COUNT DISTINCT count as free, one at a time.
     """
     query = analysis.query
     if not query.input:
         raise PlanError("strategy 'request' evaluates a view for given inputs, and this one has none: leave it out")
-    if analysis.ordered:
-        listed = ", ".join(sorted({str(shape.variable) for shape in analysis.ordered}))
-        raise PlanError(f"strategy 'request' computes counts and sums; MIN, MAX or DISTINCT of {listed} need another")
     leaves = leaves_of(query, unbroken(analysis.plain.cqap))
     return _plan(analysis, trees, request_blueprint(query, leaves))
 
@@ -98,15 +95,15 @@ class _Mixture:
 def mixture(analysis: Analysis, trees: Plan, summed: frozenset[str], *, filtered: bool = False) -> Plan:
     """The plan that sums these variables away before requests come, however good it is; see `parts_of`."""
     leaves = leaves_of(analysis.query, unbroken(analysis.plain.cqap))
-    drawn = _drawn(analysis, leaves, parts_of(analysis.plain.cqap, summed, filtered=filtered))
+    drawn = _drawn(analysis, leaves, parts_of(_whole(analysis), summed, filtered=filtered))
     return _plan(analysis, trees, drawn.blueprint, drawn.parts)
 
 
 def _tried(analysis: Analysis, leaves: Leaves) -> Iterator[_Mixture]:
-    query = analysis.query
+    query, whole = analysis.query, _whole(analysis)
     for summed in _sets(summable(query), leaves.dependencies.closure(query.input)):
         spend(100 * len(query.atoms))
-        plain, filtered = (parts_of(analysis.plain.cqap, summed, filtered=each) for each in (False, True))
+        plain, filtered = (parts_of(whole, summed, filtered=each) for each in (False, True))
         yield _drawn(analysis, leaves, plain)
         if filtered != plain:
             yield _drawn(analysis, leaves, filtered)
@@ -117,11 +114,18 @@ def _drawn(analysis: Analysis, leaves: Leaves, maintained: tuple[Cqap, ...]) -> 
     found = [(part, order_for(analysis, part, leaves)) for part in maintained]
     parts = tuple(tree for part, choice in found for tree in part_trees(part, choice.order, leaves))
     blueprint = request_blueprint(query, leaves, parts)
-    start, answer = Start(frozenset(query.input)), blueprint.branches[0].answer
-    delay = Residuals(leaves).exponent(answer, start, frozenset(query.free))
+    start, residuals, free = Start(frozenset(query.input)), Residuals(leaves), frozenset(query.free)
+    answers = [(blueprint.branches[0].answer, free)]
+    answers += [(each.reading.answer, free | {each.variable}) for each in blueprint.gathered]
+    delay = max(residuals.exponent(stages, start, kept) for stages, kept in answers)
     update = max(choice.widths.dynamic for _, choice in found)
     build = max(choice.widths.static for _, choice in found)
     return _Mixture((update, delay, build), blueprint, parts)
+
+
+def _whole(analysis: Analysis) -> Cqap:
+    """The query with everything free that a request has to find."""
+    return cqap_of(analysis.query, frozenset(ordered_variables(analysis.query)))
 
 
 def _sets(variables: tuple[str, ...], determined: frozenset[str]) -> list[frozenset[str]]:
@@ -141,5 +145,6 @@ def _plan(analysis: Analysis, trees: Plan, blueprint: Blueprint, parts: tuple[Vi
     broken = unbroken(analysis.plain.cqap)
     plan = costed_plan("request", analysis, blueprint, trees.followed, broken, trees=parts, notes=tuple(notes))
     assert plan.draft is not None
-    (branch,) = plan.draft.assembly.enumeration(plan.draft.name).branches
-    return replace(plan, delay=bound(costliest(branch.answer)))
+    enumeration = plan.draft.assembly.enumeration(plan.draft.name)
+    answers = [*(branch.answer for branch in enumeration.branches), *(each.answer for each in enumeration.gathered)]
+    return replace(plan, delay=bound(max(map(costliest, answers))))

@@ -8,7 +8,8 @@ import pytest
 
 from ivme.engine.codes.domains import Domains
 from ivme.engine.reference.backend import PureBackend
-from ivme.engine.runtime.shared_views import SharedViews, point, point_reader
+from ivme.engine.runtime.shared_views import SharedViews
+from ivme.engine.runtime.view_readers import point, point_reader
 from ivme.plan.assemble.assembled import assemble_triggers
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.inference import variable_types
