@@ -47,7 +47,8 @@ class ViewEntry:
     are the users' functions that its text may call. With `feeds`, the views that it reads, as tables, reach its engines
     as changes that shards send each other within a step; without them its engines have what is beneath it themselves.
     With a `block`, it is that block of the text alone, fed by the ones before it: the last one is the view, the others
-    are `part_of` it.
+    are `part_of` it. With `members`, it is a fragment: these blocks, of which the last is `block`. All its shards have
+    all rows of what is in `everywhere`.
     """
 
     name: str
@@ -61,6 +62,8 @@ class ViewEntry:
     feeds: tuple[Table, ...] = ()
     block: int | None = None
     part_of: str = ""
+    members: tuple[int, ...] = ()
+    everywhere: tuple[str, ...] = ()
 
     @property
     def view(self) -> str:
@@ -69,9 +72,9 @@ class ViewEntry:
 
     def whole(self) -> ViewEntry:
         """The view in one engine, nothing of it spread."""
-        return replace(
-            self, name=self.view, block=None, part_of="", feeds=(), routing=Routing(self.routing.shards, (), ())
-        )
+        routing = Routing(self.routing.shards, (), ())
+        plain = replace(self, name=self.view, block=None, part_of="", feeds=(), members=(), everywhere=())
+        return replace(plain, routing=routing)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,6 +88,8 @@ class ViewEntry:
             "functions": [each.to_json() for each in self.functions],
             **({"feeds": [plain_table(each) for each in self.feeds]} if self.feeds else {}),
             **({} if self.block is None else {"block": self.block, "part_of": self.part_of}),
+            **({"members": list(self.members)} if self.members else {}),
+            **({"everywhere": list(self.everywhere)} if self.everywhere else {}),
         }
 
     @staticmethod
@@ -101,6 +106,8 @@ class ViewEntry:
             tuple(map(read_table, found.get("feeds", ()))),
             found.get("block"),
             found.get("part_of", ""),
+            tuple(found.get("members", ())),
+            tuple(found.get("everywhere", ())),
         )
 
 
