@@ -73,6 +73,8 @@ class Sharding:
     names: tuple[tuple[str, ...], ...] | None = None
     merged: bool = False
     everywhere: tuple[str, ...] = ()
+    fed: frozenset[str] = frozenset()
+    """The views that feed this one."""
     order: Order | None = None
     """That of the view's rows, in which the first rows of shards are put together."""
 
@@ -201,6 +203,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     return Sharding(
         *(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables),
         functions=entry.functions,
+        fed=frozenset(feed.name for feed in entry.feeds),
     )
 
 
@@ -247,6 +250,7 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
         names=None if key is None else key.names,
         merged=merged,
         everywhere=entry.everywhere,
+        fed=frozenset(feed.name for feed in entry.feeds),
         order=None if key is None else key.order,
     )
 

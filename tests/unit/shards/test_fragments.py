@@ -202,6 +202,24 @@ def test_a_value_for_all_rows_that_does_not_fit_refuses_the_batch(tmp_path: Path
         view.verify()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        """SELECT k, 10 / (k - 2) AS x FROM (
+               SELECT n, COUNT(*) AS k FROM (SELECT src, COUNT(*) AS n FROM edge GROUP BY src) a GROUP BY n) b""",
+        "SELECT a.src, 10 / (b.dst - 3) AS x FROM edge a JOIN edge b ON a.dst = b.src",
+    ],
+)
+def test_a_row_that_fails_is_named_as_in_one_engine(tmp_path: Path, text: str) -> None:
+    said = []
+    for db in (declared(Database()), declared(local_database(tmp_path, 2))):
+        db.create_view("w", text)
+        with pytest.raises(IvmeError) as refused:
+            db.insert("edge", [(1, 1), (1, 2), (2, 3), (2, 4)])
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
 def test_views_are_fed_by_one_row_and_by_first_rows(tmp_path: Path) -> None:
     chance, here = random.Random(3), Rows(city=[], edge=[])
     expected, db = declared(Database()), declared(local_database(tmp_path, 3))
