@@ -185,9 +185,6 @@ def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: i
         if not query.free:
             raise PlanError(f"view {name} has one row, which cannot be whole in several shards; leave out whole_rows")
         return chosen(whole=True)
-    if not shareable(query, whole=False):
-        counted = ", ".join(str(a) for a in query.aggregates if a.function == "count_distinct")
-        raise PlanError(f"{counted} of view {name} do not add up over shards; make a view for each of them")
     best = chosen(whole=False)
     if (query.aggregates or query.distinct) and query.free:
         whole = chosen(whole=True)
@@ -258,6 +255,8 @@ def why_gathered(entry: ViewEntry, query: Query) -> str:
         return "the paths of a closure go through all rows"
     if whole_aggregates(query) and not query.free:
         return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
+    if not query.free and not shareable(query, whole=False):
+        return "different COUNT(DISTINCT) of all rows do not add up over shards"
     if entry.members:
         return "no column is a key of the blocks that it is made of"
     what = "it reads other views that cannot feed it" if entry.beneath else "it has several blocks"

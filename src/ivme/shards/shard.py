@@ -33,7 +33,7 @@ REQUEST = "?"
 
 _ABOUT = EngineKey("")
 
-_FRAMES, _OTHER_FRAMES = 30, 2000
+_FRAMES, _OTHER_FRAMES = 15, 300
 """More calls than one transaction within another takes, and than all else does."""
 
 
@@ -245,7 +245,8 @@ class Shard:
         No exception passes through a transaction that is open: an error is noted, and all roll back.
         """
         failed: list[BaseException] = []
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), _OTHER_FRAMES + _FRAMES * len(self.engines)))
+        if (frames := _OTHER_FRAMES + _FRAMES * len(self.engines)) > sys.getrecursionlimit():
+            sys.setrecursionlimit(frames)
 
         def opened(position: int) -> bool:
             try:

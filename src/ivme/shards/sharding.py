@@ -211,7 +211,7 @@ def is_gathered(entry: ViewEntry, query: Query) -> bool:
     """Whether a view is stored whole in one shard."""
     if query.has_closures or (entry.beneath and not entry.feeds) or is_shape(query):
         return True
-    return bool(whole_aggregates(query)) and not query.free
+    return not query.free and (bool(whole_aggregates(query)) or not shareable(query, whole=False))
 
 
 def whole_aggregates(query: Query) -> list[Aggregate]:

@@ -205,6 +205,7 @@ def test_verify_finds_a_closure_that_lost_an_edge(tmp_path: Path) -> None:
         ("SELECT a FROM r UNION ALL SELECT 1", "it has several blocks, and no column is a key"),
         ("SELECT a FROM r ORDER BY b LIMIT 2", "it has several blocks, and no column is a key"),
         ("SELECT MEDIAN(a) AS m FROM r", "of all rows does not add up over shards"),
+        ("SELECT COUNT(DISTINCT a) AS x, COUNT(DISTINCT b) AS y FROM r", "different COUNT(DISTINCT) of all rows"),
         ("SELECT MEDIAN(n) AS m FROM beneath", "of all rows does not add up over shards"),
     ],
 )
