@@ -43,7 +43,7 @@ def rows_of(view: Any, **parameters: Any) -> list[Any]:
 
 def table_rows(db: Database, table: str) -> dict[Any, int]:
     """What a table holds, read from a view of all its columns that comes and goes."""
-    names = db._runtime.catalog.tables[table].table.column_names
+    names = db.relation(table).column_names
     view = db.create_view("everything", f"SELECT {', '.join(names)} FROM {table}")
     found = dict(view.items())
     db.drop_view("everything")

@@ -30,7 +30,7 @@ LACKING = {
 }
 """The methods of `ivme.Database` that shards lack, and why."""
 
-REFUSED = ("semantics='ring'", "do not add up over shards", "its payloads are Python objects")
+REFUSED = ("semantics='ring'", "its payloads are Python objects")
 """Refusals of views that only shards make, by what they say."""
 
 DIFFERENT = {

@@ -15,7 +15,6 @@ from ivme.plan.explain.explanation import BlockExplanation
 from ivme.plan.explain.order import explain_order
 from ivme.plan.explain.pairing import explain_pairing, partners
 from ivme.plan.explain.union import explain_union
-from ivme.query.block_names import block_name
 from ivme.query.model import Query, Table, check_head
 from ivme.query.order import HIDDEN, Order
 from ivme.query.pairing import Pairing, PairingTypeError, typed_pairing
@@ -49,7 +48,7 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
     plans = _by_block(script, plans)
     tables, names, blocks = request.tables, dict[str, str](), list[Block]()
     for number, (name, _) in enumerate(script.selects[:-1]):
-        names[name] = block_name(request.name or "Q", number + 1)
+        names[name] = script.name_of(number, request.name or "Q")
         if name in script.ordered:
             rows = next(each for each in blocks if each.name == names[script.ordered[name].rows])
             assert isinstance(rows, CompiledView), "what is limited is a SELECT"
@@ -76,7 +75,7 @@ def _compile_script(request: Request, compile_block: Callable[[Request], Compile
     elif script.order is None:
         compiled = compile_block(replace(request, text=query, tables=tables, plan=plans[-1]))
     else:
-        inner = replace(query, name=block_name(query.name, len(script)))
+        inner = replace(query, name=script.name_of(len(script) - 1, query.name))
         rows = compile_block(replace(request, text=inner, tables=tables, name=None, plan=plans[-1]))
         blocks.append(rows)
         is_kept = request.options.get("favour") == "reads"
@@ -94,7 +93,8 @@ def _script(request: Request) -> SqlScript:
     """The blocks of a text, or of a SELECT that was read already."""
     if isinstance(request.text, ReadSelect):
         source = replace(request.text.source, functions=request.functions)
-        script = replace(script_of(source, request.text.node, request.tables), shown=request.text.shown)
+        script = request.text.script or script_of(source, request.text.node, request.tables)
+        script = replace(script, source=source, shown=request.text.shown)
         if script.order is not None and request.text.from_start:
             script = replace(script, order=script.order.from_start())
         return script

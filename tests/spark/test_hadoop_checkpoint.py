@@ -1,7 +1,7 @@
-"""Checkpoints in Hadoop's file systems, with Hadoop's own client for local files: there is no HDFS here.
+"""Checkpoints in Hadoop's file systems, with Hadoop's own client for local files.
 
 What is not shown by that: of two renames to one name at the same moment, the name node of HDFS lets one succeed; the
-client for local files looks first, and renames then.
+client for local files looks first, and renames then. `test_hdfs_records` shows it where there is an HDFS.
 """
 
 from __future__ import annotations

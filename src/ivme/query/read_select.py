@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from sqlglot import exp
 
     from ivme.query.model import HeadColumn
+    from ivme.query.sql_script import SqlScript
     from ivme.query.sql_text import SqlText
 
 
@@ -17,10 +18,12 @@ class ReadSelect:
     """The syntax tree of a SELECT. It has no parameters: they have been replaced by their values.
 
     With `shown`, its last block shows these columns in place of its own: a shard shows parts of aggregates. With
-    `from_start`, its LIMIT has OFFSET added to it, and none is skipped: a shard cannot know which rows to skip.
+    `from_start`, its LIMIT has OFFSET added to it, and none is skipped: a shard cannot know which rows to skip. With a
+    `script`, it has been taken apart before, and `node` is that of its last block.
     """
 
     source: SqlText
     node: exp.Expr
     shown: tuple[HeadColumn, ...] | None = None
     from_start: bool = False
+    script: SqlScript | None = None

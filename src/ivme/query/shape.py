@@ -12,7 +12,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ivme.errors import PlanError
-from ivme.query.block_names import block_name
 from ivme.query.functions import Function
 from ivme.query.model import Atom, Column, Query, Table, column_refs, plain_head
 from ivme.query.order import HIDDEN, RANK, Order, Total
@@ -50,7 +49,7 @@ def script_shape(script: SqlScript, tables: tuple[Table, ...], name: str) -> Que
 
     known, names, read = tables, dict[str, str](), dict[str, Table]()
     for number, (block, _) in enumerate(script.selects):
-        names[block] = block_name(name, number + 1)
+        names[block] = script.name_of(number, name)
         if block in script.ordered:
             rows = next(table for table in known if table.name == names[script.ordered[block].rows])
             known = (*known, Table(names[block], ordered_columns(rows.columns, script.ordered[block].order)))

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from sqlglot import exp
 
 from ivme.errors import QueryError, UnknownNameError, UnsupportedError
+from ivme.query.block_names import block_name
 from ivme.query.exact_text import exact_text
 from ivme.query.functions import Function
 from ivme.query.model import HeadColumn, Query, Table
@@ -49,6 +50,7 @@ class SqlScript:
 
     Blocks that are `ordered` show the first rows of another one. `rules` is what the SELECT was made of, if the text is
     in rule notation. `whole` is the query of a text that is one block; `shown` takes the place of the last one's head.
+    Blocks are named by their number, unless they are `called` something: those of a part of a script keep their names.
     """
 
     source: SqlText
@@ -58,9 +60,14 @@ class SqlScript:
     rules: RuleSql | None = None
     whole: Query | None = None
     shown: tuple[HeadColumn, ...] | None = None
+    called: Mapping[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.selects)
+
+    def name_of(self, number: int, view: str) -> str:
+        """The name of a block in a database where the script is that of a view."""
+        return self.called.get(self.selects[number][0]) or block_name(view, number + 1)
 
     def block(
         self, number: int, tables: Iterable[Table], blocks: Mapping[str, str], name: str

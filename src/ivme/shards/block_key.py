@@ -17,7 +17,7 @@ from ivme.shards.catalog import ViewEntry, ViewText
 from ivme.shards.common_key import CommonKey, Level, common_keys, last_block
 from ivme.shards.functions import defined
 from ivme.shards.split_tables import renamed_text, tables_read
-from ivme.shards.view_query import known_to, rests_on
+from ivme.shards.view_query import known_to, rests_on, source_of
 
 HIDDEN_KEY = "#key"
 """The variable that stands for a key that the view does not show. No query has one of that name."""
@@ -47,25 +47,34 @@ class BlockKey:
     last: Query | None = None
     order: Order | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether rows of shards are rows of the view."""
+        return self.last is None and self.order is None
+
 
 def block_keys(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Iterator[BlockKey]:
     """All keys, the ones to prefer first: those that the view shows, and texts as they are."""
     read = rests_on(entry, query, tables)
     if not read:
         return
-    clock = ((CLOCK, CLOCK, ""),) if any(table.name == CLOCK for table in read) else ()
-    for key in _keys(entry, query, tables, read):
-        yield replace(key, places=(*key.places, *clock))
+    everywhere = frozenset((CLOCK, *entry.everywhere))
+    copied = tuple((table.name, table.name, "") for table in read if table.name in everywhere)
+    for key in _keys(entry, query, tables, read, everywhere):
+        yield replace(key, places=(*key.places, *copied))
 
 
-def _keys(entry: ViewEntry, query: Query, tables: tuple[Table, ...], read: Sequence[Table]) -> Iterator[BlockKey]:
+def _keys(
+    entry: ViewEntry, query: Query, tables: tuple[Table, ...], read: Sequence[Table], everywhere: frozenset[str]
+) -> Iterator[BlockKey]:
     views, tables = known_to(entry, tables), (*tables, *entry.feeds)
-    plain = [_of_plain(key) for key in common_keys([_level(view, seen) for view, seen in views], read)]
-    yield from (_named(key, query, views, tables) for key in plain if key.column)
-    split = _Split.of(views, tables)
+    spread = tuple(table for table in tables if table.name not in everywhere)
+    plain = [_of_plain(key) for key in common_keys([_level(view, seen) for view, seen in views], read, everywhere)]
+    yield from (_named(key, query, views, spread) for key in plain if key.column)
+    split = _Split.of(views, spread, everywhere)
     wide = [] if split is None else list(split.keys())
-    yield from (_named(key, query, views, tables) for key in wide if key.column)
-    yield from (_named(key, query, views, tables) for key in (*plain, *wide) if not key.column)
+    yield from (_named(key, query, views, spread) for key in wide if key.column)
+    yield from (_named(key, query, views, spread) for key in (*plain, *wide) if not key.column)
 
 
 def _of_plain(key: CommonKey) -> BlockKey:
@@ -89,14 +98,14 @@ def _named(
     own = tuple(replace(declared[relation], name=name) for name, relation, _ in key.places)
     view, seen = views[-1]
     others = tuple(each for each in seen if each.name not in {table.name for table in own})
-    source = renamed_text(view.text, names[-1], tables, defined(view.functions))
-    last = last_block(replace(_level(view, (*others, *own)), source=source))
+    source = renamed_text(source_of(view, seen), names[-1], tables, defined(view.functions))
+    last = last_block(replace(_level(view, seen), source=source, seen=(*others, *own)))
     return replace(key, last=last) if last.aggregates or last.distinct else key
 
 
 def _level(view: ViewEntry | ViewText, seen: tuple[Table, ...]) -> Level:
     meaning = bool({"semantics", "graph"} & dict(view.options).keys())
-    return Level(view.name, view.text, seen, defined(view.functions), meaning)
+    return Level(view.name, source_of(view, seen), seen, defined(view.functions), meaning)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +115,22 @@ class _Split:
     views: Sequence[tuple[ViewEntry | ViewText, tuple[Table, ...]]]
     tables: tuple[Table, ...]
     relations: tuple[tuple[str, ...], ...]
+    everywhere: frozenset[str]
 
     @staticmethod
-    def of(views: Sequence[tuple[ViewEntry | ViewText, tuple[Table, ...]]], tables: tuple[Table, ...]) -> _Split | None:
+    def of(
+        views: Sequence[tuple[ViewEntry | ViewText, tuple[Table, ...]]],
+        tables: tuple[Table, ...],
+        everywhere: frozenset[str],
+    ) -> _Split | None:
         """None if the texts cannot be split, or nothing is gained by it."""
         texts = [view for view, _ in views]
         if any(not is_sql(view.text) or _ABOUT_TABLES & dict(view.options).keys() for view in texts):
             return None
-        relations = tuple(tables_read(view.text, tables, defined(view.functions)) for view in texts)
+        sources = [(source_of(view, seen), defined(view.functions)) for view, seen in views]
+        relations = tuple(tables_read(source, tables, called) for source, called in sources)
         listed = [relation for each in relations for relation in each]
-        return _Split(views, tables, relations) if len(set(listed)) < len(listed) else None
+        return _Split(views, tables, relations, everywhere) if len(set(listed)) < len(listed) else None
 
     def keys(self) -> Iterator[BlockKey]:
         numbers, names = dict[str, int](), list[tuple[str, ...]]()
@@ -131,9 +146,9 @@ class _Split:
         places = tuple(replace(declared[relation], name=name) for name, relation in whose.items())
         levels = []
         for (view, seen), own_names in zip(self.views, names, strict=True):
-            source = renamed_text(view.text, own_names, self.tables, defined(view.functions))
+            source = renamed_text(source_of(view, seen), own_names, self.tables, defined(view.functions))
             levels.append(replace(_level(view, (*seen, *places)), source=source))
-        return (self._shared(key, names, whose) for key in common_keys(levels, places))
+        return (self._shared(key, names, whose) for key in common_keys(levels, places, self.everywhere))
 
     def _shared(self, key: CommonKey, names: Sequence[tuple[str, ...]], whose: dict[str, str]) -> BlockKey:
         """The key with one table for all places of a relation that have the same column."""

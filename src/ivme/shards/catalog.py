@@ -47,7 +47,8 @@ class ViewEntry:
     are the users' functions that its text may call. With `feeds`, the views that it reads, as tables, reach its engines
     as changes that shards send each other within a step; without them its engines have what is beneath it themselves.
     With a `block`, it is that block of the text alone, fed by the ones before it: the last one is the view, the others
-    are `part_of` it.
+    are `part_of` it. With `members`, it is a fragment: these blocks, of which the last is `block`. All its shards have
+    all rows of what is in `everywhere`.
     """
 
     name: str
@@ -61,6 +62,8 @@ class ViewEntry:
     feeds: tuple[Table, ...] = ()
     block: int | None = None
     part_of: str = ""
+    members: tuple[int, ...] = ()
+    everywhere: tuple[str, ...] = ()
 
     @property
     def view(self) -> str:
@@ -69,9 +72,9 @@ class ViewEntry:
 
     def whole(self) -> ViewEntry:
         """The view in one engine, nothing of it spread."""
-        return replace(
-            self, name=self.view, block=None, part_of="", feeds=(), routing=Routing(self.routing.shards, (), ())
-        )
+        routing = Routing(self.routing.shards, (), ())
+        plain = replace(self, name=self.view, block=None, part_of="", feeds=(), members=(), everywhere=())
+        return replace(plain, routing=routing)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -85,6 +88,8 @@ class ViewEntry:
             "functions": [each.to_json() for each in self.functions],
             **({"feeds": [plain_table(each) for each in self.feeds]} if self.feeds else {}),
             **({} if self.block is None else {"block": self.block, "part_of": self.part_of}),
+            **({"members": list(self.members)} if self.members else {}),
+            **({"everywhere": list(self.everywhere)} if self.everywhere else {}),
         }
 
     @staticmethod
@@ -101,16 +106,31 @@ class ViewEntry:
             tuple(map(read_table, found.get("feeds", ()))),
             found.get("block"),
             found.get("part_of", ""),
+            tuple(found.get("members", ())),
+            tuple(found.get("everywhere", ())),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ShardCatalog:
-    """The tables, views and users' functions of a database, in the order in which they were made."""
+    """The tables, views and users' functions of a database, in the order in which they were made.
+
+    `spread_by` has the columns of tables whose rows are spread by fewer than they have: others were added later.
+    """
 
     tables: tuple[Table, ...] = ()
     views: tuple[ViewEntry, ...] = ()
     functions: tuple[NamedFunction, ...] = ()
+    spread_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def spread_columns(self, table: Table) -> tuple[str, ...]:
+        """The columns by which the rows of a table are spread: its key, or all that it had at first."""
+        return dict(self.spread_by).get(table.name) or tuple(table.primary_key or table.column_names)
+
+    def with_more_columns(self, table: Table) -> ShardCatalog:
+        """With another declaration of a table, which has more columns; its rows stay where they are."""
+        by = dict(self.spread_by) | {table.name: self.spread_columns(self.table(table.name))}
+        return replace(self.with_table(table), spread_by=tuple(by.items()))
 
     def table(self, name: str) -> Table:
         """The table of that name, whatever its case."""
@@ -142,7 +162,8 @@ class ShardCatalog:
         return replace(self, tables=(*self.tables, table))
 
     def without_table(self, name: str) -> ShardCatalog:
-        return replace(self, tables=tuple(table for table in self.tables if table.name != name))
+        by = tuple(each for each in self.spread_by if each[0] != name)
+        return replace(self, tables=tuple(table for table in self.tables if table.name != name), spread_by=by)
 
     def with_view(self, view: ViewEntry) -> ShardCatalog:
         """With a new view, or with another entry for one that is there."""
@@ -172,13 +193,15 @@ class ShardCatalog:
             "tables": [plain_table(t) for t in self.tables],
             "views": [view.to_json() for view in self.views],
             "functions": [each.to_json() for each in self.functions],
+            **({"spread_by": [[name, list(columns)] for name, columns in self.spread_by]} if self.spread_by else {}),
         }
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ShardCatalog:
+        by = tuple((name, tuple(columns)) for name, columns in found.get("spread_by", ()))
         tables = tuple(read_table(each) for each in found["tables"])
         functions = tuple(map(NamedFunction.from_json, found.get("functions", ())))
-        return ShardCatalog(tables, tuple(ViewEntry.from_json(each) for each in found["views"]), functions)
+        return ShardCatalog(tables, tuple(map(ViewEntry.from_json, found["views"])), functions, by)
 
 
 def check_new_name(name: str, catalog: ShardCatalog) -> None:

@@ -15,7 +15,7 @@ key is *hidden* then. The first rows in an order are among the first rows of the
 there: these are put in order, and cut, where the view is read.
 
 Rows that are paired by an inequality keep the origins of columns that both sides have equal. The clock has one row, and
-every shard has it: whatever is joined with it stays as it is.
+every shard has it: whatever is joined with it stays as it is. So it is with all that every shard has.
 
 Whatever is not known to be like that has no origins: parameters, closures, aggregates over everything, constants, an
 order by what is not shown. Such views are gathered in one shard.
@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ivme.query.block_names import block_name
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.functions import Function
 from ivme.query.model import Column, Query, Table
@@ -96,19 +95,21 @@ class CommonKey:
     """Of the view's rows, in which those of shards are put together."""
 
 
-def common_keys(levels: Sequence[Level], tables: Sequence[Table]) -> Iterator[CommonKey]:
+def common_keys(
+    levels: Sequence[Level], tables: Sequence[Table], everywhere: frozenset[str] = frozenset((CLOCK,))
+) -> Iterator[CommonKey]:
     """The keys of the last view, those that it shows first; `levels` has the views beneath it before it.
 
-    `tables` are those that it rests on.
+    `tables` are those that it rests on; of those `everywhere` each shard has all rows.
     """
-    found: Known = {table.name: _of_table(table) for table in tables} | {CLOCK: _EVERYWHERE}
+    found: Known = {table.name: _of_table(table) for table in tables} | dict.fromkeys(everywhere, _EVERYWHERE)
     read = _NOTHING
     for level in levels:
         read = _of_view(level, found)
         is_all = read.order is None or (read.order.is_whole and read.order.ranges is None)
         found[level.name] = read.spread if is_all else _NOWHERE
     types = {(table.name, column.name): column.type for table in tables for column in table.columns}
-    wanted = {table.name for table in tables} - {CLOCK}
+    wanted = {table.name for table in tables} - everywhere
 
     def is_key(origins: Origins | None) -> bool:
         whole = origins is not None and set(origins) == wanted
@@ -169,7 +170,7 @@ def _of_view(level: Level, found: Known) -> _Read:
             return _NOTHING if level.has_meaning else _Read(_of_query(query, found), query)
         script = read_script(level.source, level.seen, level.functions)
     else:
-        script = script_of(level.source.source, level.source.node.copy(), level.seen)
+        script = level.source.script or script_of(level.source.source, level.source.node.copy(), level.seen)
     if level.has_meaning:
         return _NOTHING
     spread, last = _of_script(script, level.seen, level.name, found)
@@ -184,7 +185,7 @@ def _of_script(script: SqlScript, tables: tuple[Table, ...], name: str, found: K
     """That of the last block, and this block; blocks are read as in `query.shape`, and added to `found`."""
     known, names, last = tables, dict[str, str](), ""
     for number, (block, _) in enumerate(script.selects):
-        last = names[block] = block_name(name, number + 1)
+        last = names[block] = script.name_of(number, name)
         if block in script.ordered:
             ordered = script.ordered[block]
             rows = next(table for table in known if table.name == names[ordered.rows])

@@ -18,7 +18,8 @@ from ivme.errors import IvmeError, SparkError, StorageError
 from ivme.shards.catalog import ShardCatalog
 from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.cluster import Cluster
-from ivme.shards.exchange import last_round
+from ivme.shards.distribute import packed_by_shard
+from ivme.shards.exchange import Told, last_round, placed_changes
 from ivme.shards.message import Message, Question, raise_error
 from ivme.shards.parts import PackedPart, changed_rows
 
@@ -67,6 +68,9 @@ class OpenStep:
         return found
 
 
+Merge = Callable[["Coordinator", OpenStep], list[Told]]
+"""The changes of views that feed others, of those whose rows have parts in several shards, after a round."""
+
 Decide = Callable[[OpenStep], list[PackedPart]]
 """Looks at a step over all shards: raises why it cannot happen, or returns the merged changes."""
 
@@ -74,8 +78,9 @@ Decide = Callable[[OpenStep], list[PackedPart]]
 class Coordinator:
     """The steps of one driver over one checkpoint."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, merge: Merge = lambda *_: []) -> None:
         self.cluster = cluster
+        self._merge = merge
         self.checkpoint: Checkpoint = cluster.checkpoint
         self.driver = uuid.uuid4().hex
         self.last = self._claimed()
@@ -192,7 +197,16 @@ class Coordinator:
         for number in range(rounds):
             answers |= self._ask_round({**head, "round": number}, answers, places)
             places = [(shard, tuple(key)) for each in answers.values() for shard, key in each.head.get("sent", ())]
+            if number < rounds - 1:
+                places = [*places, *self._put_merged(given.transaction, number, answers)]
         return answers
+
+    def _put_merged(self, transaction: str, number: int, answers: dict[int, Message]) -> list[PutPlace]:
+        """Puts what a round has changed in few rows, of which shards have parts, to the views that they feed."""
+        told = self._merge(self, OpenStep(transaction, answers, self.catalog))
+        packed, key = packed_by_shard(placed_changes(self.catalog, told)), (f"round-{number}-merged", "0")
+        self.cluster.put(transaction, key, packed)
+        return [(shard, key) for shard in packed]
 
     def _ask_round(
         self, head: Mapping[str, Any], involved: Iterable[int], places: Sequence[PutPlace]
@@ -231,12 +245,13 @@ class Coordinator:
         found = replace(following, catalog=catalog, sources=sources, files=files, rows=rows, clipped=clipped)
         return replace(found, changed=dict(changed))
 
-    def lay_out(self, catalog: ShardCatalog, shards: int) -> None:
+    def lay_out(self, catalog: ShardCatalog, shards: int, merged: Iterable[Told] = ()) -> None:
         """Changes the number of shards, between two steps: afterwards the checkpoint is to be reopened.
 
         Each shard writes the rows of its tables, which no other shard has, for the shards where they and the views want
         them; these are then built once, to see that they can be. The step happens with its record: a driver that opens
-        the checkpoint before that finds the old layout, and the new one afterwards.
+        the checkpoint before that finds the old layout, and the new one afterwards. `merged` are the rows of views that
+        feed others and have parts in several shards.
         """
         self.settle()
         number, described = self.step + 1, catalog.to_json()
@@ -245,6 +260,9 @@ class Coordinator:
         answers = self.ask_all(head)
         files = {key: file for answer in answers for key, file in answer.head["files"].items()}
         rows = sum(answer.head["rows"] for answer in answers)
+        for new, parts in packed_by_shard(placed_changes(catalog, merged)).items():
+            owner = f"{new}.merged"
+            files[owner] = self.checkpoint.write_step(number, owner, self.last.epoch, parts)
         record = replace(
             self.last.next(self.driver), catalog=name, files=files, rows=rows, shards=shards, layout=number
         )

@@ -18,7 +18,7 @@ import pyarrow as pa
 from ivme.errors import PlanError, SparkError, StorageError, still_needed
 from ivme.query.names import OWN_TABLES
 from ivme.shards import planning
-from ivme.shards.batch import ShardedBatch
+from ivme.shards.batch import DRIVER, ShardedBatch
 from ivme.shards.blocks import planned_views
 from ivme.shards.catalog import MOST_SHARDS, ShardCatalog, ViewEntry, check_new_name, read_view_options
 from ivme.shards.changes import ShardedChanges
@@ -26,9 +26,11 @@ from ivme.shards.checkpoint import Checkpoint
 from ivme.shards.clock import ShardClock
 from ivme.shards.cluster import Cluster
 from ivme.shards.coordinator import Coordinator, OpenStep, PutPlace, StepInput, new_transaction
+from ivme.shards.distribute import packed_by_shard
 from ivme.shards.entries import view_loads
+from ivme.shards.exchange import Told, is_merged, placed_in, readers
 from ivme.shards.functions import mentioned
-from ivme.shards.merged_changes import merged_changes
+from ivme.shards.merged_changes import merged_changes, merged_feeds, merged_rows
 from ivme.shards.message import LostError, Message, Question
 from ivme.shards.parts import PackedPart
 from ivme.shards.routing import Routing
@@ -67,7 +69,7 @@ class ShardedDatabase(ShardClock):
     def _open(self, cluster: Cluster) -> None:
         self._cluster = cluster
         try:
-            self._coordinator = Coordinator(cluster)
+            self._coordinator = Coordinator(cluster, merged_feeds)
             self._coordinator.start()
         except BaseException:
             cluster.close()
@@ -159,7 +161,8 @@ class ShardedDatabase(ShardClock):
             if self._resized is None:
                 raise PlanError("the shards of this database cannot be restarted; open it with SparkDatabase")
             try:
-                self._coordinator.lay_out(planning.planned_for(self._catalog, shards, self._degrees), shards)
+                planned = planning.planned_for(self._catalog, shards, self._degrees)
+                self._coordinator.lay_out(planned, shards, self._merged_rows(readers(self._catalog)))
             except StorageError:
                 self.close()
                 raise
@@ -173,6 +176,7 @@ class ShardedDatabase(ShardClock):
     def _build(self, planned: planning.Planned) -> None:
         """Installs a view, or a new generation of it, and fills it: shards put its rows to each other."""
         catalog, view = self._catalog.with_view(planned.entry), planned.entry.name
+        merged = self._merged_rows(feed.name for feed in planned.entry.feeds)
 
         def made(transaction: str) -> StepInput:
             places: list[PutPlace] = []
@@ -180,9 +184,16 @@ class ShardedDatabase(ShardClock):
                 head = {"op": "spread", "catalog": catalog.to_json(), "view": view, "transaction": transaction}
                 for answer in self._ask_all(head):
                     places += [(shard, tuple(answer.head["key"])) for shard in answer.head["shards"]]
-            return StepInput(transaction, places, catalog)
+            packed = packed_by_shard(placed_in(catalog, planned.entry, merged))
+            self._cluster.put(transaction, DRIVER, packed)
+            return StepInput(transaction, [*places, *((shard, DRIVER) for shard in packed)], catalog)
 
         self._take(made)
+
+    def _merged_rows(self, views: Iterable[str]) -> list[Told]:
+        """The rows of those views that feed others and have parts in several shards."""
+        wanted = [view for view in views if is_merged(view, self._catalog)]
+        return [(view, merged_rows(self._catalog, view, self._ask)) for view in wanted]
 
     def _degrees(self, catalog: ShardCatalog, view: str) -> list[list[dict[str, Any]]]:
         """The statistics of a view's atoms, shard by shard."""

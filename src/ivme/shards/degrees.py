@@ -16,7 +16,7 @@ from ivme.query.model import Atom, Table
 from ivme.shards.hypercube import Occurrence, choose_patterns, expected_load
 from ivme.shards.merge import WEIGHT
 from ivme.shards.routing import Routing, kept_rows, variable_hashes
-from ivme.shards.sharding import row_identity
+from ivme.shards.sharding import row_identities
 
 _MOST_LISTED = 512
 """A shard lists this many values of a variable: all of them if it has no more, and else the most frequent."""
@@ -83,8 +83,8 @@ def choose_routing(
 def _occurrences(
     atoms: Sequence[Atom], degrees: Sequence[Mapping[str, Any]], heavy: Mapping[str, Iterable[int]]
 ) -> list[Occurrence]:
-    pairs = zip(atoms, degrees, strict=True)
-    return [_occurrence(atom, found, heavy, row_identity(i)) for i, (atom, found) in enumerate(pairs)]
+    named = zip(atoms, degrees, row_identities(atoms), strict=True)
+    return [_occurrence(atom, found, heavy, identity) for atom, found, identity in named]
 
 
 def _occurrence(atom: Atom, found: Mapping[str, Any], heavy: Mapping[str, Iterable[int]], identity: str) -> Occurrence:

@@ -20,14 +20,17 @@ Placed = tuple[int, Part]
 
 def place_rows(catalog: ShardCatalog, shards: int, table: Table, rows: pa.Table) -> Iterator[Placed]:
     """The parts of a batch's rows, which have their weights as last column; linear in rows and copies."""
-    yield from place_in_table(shards, table, rows)
+    yield from place_in_table(shards, table, rows, catalog.spread_columns(table))
     for entry in catalog.views:
         yield from place_in_view(catalog, entry, table, rows)
 
 
-def place_in_table(shards: int, table: Table, rows: pa.Table) -> Iterator[Placed]:
-    """Tables are spread by primary key, so that a shard sees all rows of a key, or else by whole rows."""
-    named = {name.lower() for name in table.primary_key or table.column_names}
+def place_in_table(shards: int, table: Table, rows: pa.Table, by: Iterable[str] = ()) -> Iterator[Placed]:
+    """Tables are spread by primary key, so that a shard sees all rows of a key, or else by whole rows.
+
+    `by` says by which columns, if some were added after the first rows were there.
+    """
+    named = {name.lower() for name in by or table.primary_key or table.column_names}
     columns = [rows.column(name) for name in table.column_names if name.lower() in named]
     for shard, numbers in split_rows(shards, columns, rows.num_rows):
         yield shard, Part(EngineKey(table.name), table.name, _chosen(rows, numbers))

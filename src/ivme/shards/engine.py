@@ -5,7 +5,9 @@ The engine of a table has the table alone: it checks primary keys and deletes, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from ivme.engine.codes.arrow_types import arrow_type, declared_type
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.delta import Delta, delta_table
+from ivme.errors import IvmeError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.inference import head_types
 from ivme.query.model import Table
@@ -85,7 +88,8 @@ class Engine:
         if self.sharding is None:
             return False
         if self._view is None:
-            self._view = self._made(self.sharding)
+            with self._users_names():
+                self._view = self._made(self.sharding)
             self._largest = largest_part(self._sums, self.rows({})) if self._sums else 0.0
         begins, self._is_followed = followed and not self._is_followed, followed
         if (followed or self._sums) and self._feed is None:
@@ -124,7 +128,7 @@ class Engine:
 
     def apply(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str] = ()) -> None:
         """Applies rows with weights to the engine's tables, all or nothing. What that changes is not told."""
-        with self._batch(parts, clipped):
+        with self._users_names(), self._batch(parts, clipped):
             pass
         for delta in self._feed or ():
             if self._sums and self.sharding is not None:
@@ -149,12 +153,31 @@ class Engine:
             self._watch(change)
             return decide(change if self._is_followed or checked or self.is_large else None)
 
-        kept = self._batch(parts, clipped).hold(decided)
+        with self._users_names():
+            kept = self._batch(parts, clipped).hold(decided)
         if not kept:
             self._largest = before
         for _ in self._feed or ():  # known already
             pass
         return kept
+
+    @contextmanager
+    def _users_names(self) -> Iterator[None]:
+        """Errors name relations as users know them: what feeds a view is one, and copies of a table are the table."""
+        try:
+            yield
+        except IvmeError as error:
+            if error.args and isinstance(error.args[0], str):
+                error.args = (self._in_users_names(error.args[0]), *error.args[1:])
+            raise
+
+    def _in_users_names(self, message: str) -> str:
+        fed = set() if self.sharding is None else self.sharding.fed
+        for table, relation in self.relations.items():
+            if table != relation or relation in fed:
+                kind = "view" if relation in fed else "table"
+                message = re.sub(rf"\btable {re.escape(table)}(?![\w~#])", f"{kind} {relation}", message)
+        return message
 
     def _watch(self, change: pa.Table | None) -> None:
         if self._sums and change is not None:

@@ -11,11 +11,10 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
-from ivme.query.model import Table
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.distribute import Placed, place_in_view
 from ivme.shards.parts import Part
-from ivme.shards.sharding import needs_merging, sharding
+from ivme.shards.sharding import is_one_row, needs_merging, sharding
 
 Told = tuple[str, pa.Table]
 """A view, and how its rows changed, with the weights as last column."""
@@ -47,18 +46,29 @@ def placed_changes(catalog: ShardCatalog, told: Iterable[Told]) -> Iterator[Plac
     fed = readers(catalog)
     for name, change in told:
         for reader in fed.get(name, ()):
-            yield from place_in_view(catalog, reader, _feed(reader, name), change)
+            yield from placed_in(catalog, reader, [(name, change)])
 
 
-def _feed(reader: ViewEntry, name: str) -> Table:
-    return next(feed for feed in reader.feeds if feed.name == name)
+def placed_in(catalog: ShardCatalog, reader: ViewEntry, told: Iterable[Told]) -> Iterator[Placed]:
+    """The parts of changes for the engines of one view that they feed."""
+    feeds = {feed.name: feed for feed in reader.feeds}
+    for name, change in told:
+        yield from place_in_view(catalog, reader, feeds[name], change)
 
 
 def can_feed(entry: ViewEntry, catalog: ShardCatalog) -> bool:
-    """Whether changes of a view's rows are told by the shards that have them, now and after any new spreading."""
+    """Whether changes of a view's rows are told by the shards that have them, now and after any new spreading.
+
+    Those of one row, and of the first rows in an order, are few: the driver merges them.
+    """
     made = sharding(entry, catalog.tables)
-    is_one_row = bool(made.query.aggregates) and not made.query.free and made.gathered is None
-    return not needs_merging(made) and not made.query.input and not is_one_row
+    is_told = not needs_merging(made) or made.is_cut or is_one_row(made)
+    return is_told and not made.query.input
+
+
+def is_merged(name: str, catalog: ShardCatalog) -> bool:
+    """Whether the driver tells what changes in a view."""
+    return needs_merging(sharding(catalog.view(name), catalog.tables))
 
 
 def due(parts: Iterable[Part], catalog: ShardCatalog, number: int) -> tuple[list[Part], list[Part]]:

@@ -9,13 +9,18 @@ a view that shows the first rows in an order, all shards tell their first ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pyarrow as pa
 
 from ivme.errors import DataError
-from ivme.shards.access import in_order, put_together
+from ivme.shards.access import in_order, put_together, questions_for, read_request
+from ivme.shards.catalog import ShardCatalog
 from ivme.shards.coordinator import Coordinator, OpenStep
 from ivme.shards.engine import change_schema
+from ivme.shards.exchange import Told
 from ivme.shards.merge import WEIGHT, consolidated, expanded
+from ivme.shards.message import Message, Question
 from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 from ivme.shards.sharding import Sharding, sharding
 
@@ -34,6 +39,24 @@ def merged_changes(coordinator: Coordinator, step: OpenStep) -> list[PackedPart]
     except DataError as error:
         raise DataError(f"{error}; nothing was changed") from None
     return found
+
+
+def merged_feeds(coordinator: Coordinator, step: OpenStep) -> list[Told]:
+    """The changes of views that feed others, of one row or the first rows in an order, after a round of a step."""
+    try:
+        return [
+            (view, _merged(coordinator, step, sharding(step.catalog.view(view), step.catalog.tables), changes))
+            for view, changes in ((view, pa.concat_tables(each)) for view, each in step.partial_changes().items())
+        ]
+    except DataError as error:
+        raise DataError(f"{error}; nothing was changed") from None
+
+
+def merged_rows(catalog: ShardCatalog, view: str, ask: Callable[[list[Question]], list[Message]]) -> pa.Table:
+    """All rows of such a view, with their weights as last column."""
+    made = sharding(catalog.view(view), catalog.tables)
+    answers = ask(questions_for(made, read_request(made, {})))
+    return put_together(made, [answer.tables[0] for answer in answers]).cast(change_schema(made))
 
 
 def _check_new(coordinator: Coordinator, step: OpenStep) -> None:

@@ -11,7 +11,7 @@ from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.explain.explanation import Explanation
 from ivme.query.model import Query, Table
-from ivme.query.shape import is_shape, view_shape
+from ivme.query.shape import view_shape
 from ivme.query.sql_script import named_relations
 from ivme.query.typed import typed
 from ivme.shards.block_key import BlockKey, block_keys
@@ -24,6 +24,7 @@ from ivme.shards.hypercube import Pattern
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import (
     is_gathered,
+    is_one_row,
     is_whole,
     sharding,
     shareable,
@@ -118,6 +119,8 @@ def _can_be_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
 def keeps_whole(entry: ViewEntry, catalog: ShardCatalog) -> bool:
     """Whether a view that is redistributed must have each row or group in one shard again."""
     made = sharding(entry, catalog.tables)
+    if made.is_cut or is_one_row(made):
+        return False
     feeds_groups = entry.name in readers(catalog) and bool(made.query.aggregates or made.query.distinct)
     is_chosen = entry.name in readers(catalog) and made.gathered is not None
     return feeds_groups or is_chosen or (is_whole(made) and bool(entry.routing.variables))
@@ -142,12 +145,21 @@ def _gathered(entry: ViewEntry) -> ViewEntry:
 
 def _by_key(entry: ViewEntry, query: Query, tables: tuple[Table, ...], *, whole_rows: bool) -> ViewEntry:
     """A view of several blocks, or on other views, spread by a key that all blocks have; in one shard without one."""
-    found = block_keys(entry, query, tables)
-    key = next((key for key in found if key.column or not whole_rows), None)
+    key = key_of(entry, query, tables, whole_rows=whole_rows)
     if key is None:
         return _gathered(entry)
     shares, shards = ((key.variable, entry.routing.shards),), entry.routing.shards
     return replace(entry, routing=Routing(shards, (), (Pattern(frozenset(), shares, 0),)))
+
+
+def key_of(entry: ViewEntry, query: Query, tables: tuple[Table, ...], *, whole_rows: bool) -> BlockKey | None:
+    """The key by which a view of several blocks is spread; with `whole_rows` one under which nothing is merged.
+
+    Equal rows of a view are then in one shard; of one that only feeds others they need not be.
+    """
+    found = block_keys(entry, query, tables)
+    only_feeds = bool(entry.part_of)
+    return next((key for key in found if key.column or not whole_rows or (only_feeds and key.is_whole)), None)
 
 
 def views_beneath(entry: ViewEntry, catalog: ShardCatalog) -> tuple[ViewText, ...]:
@@ -173,9 +185,6 @@ def _routing(name: str, query: Query, found: Sequence[dict[str, Any]], shards: i
         if not query.free:
             raise PlanError(f"view {name} has one row, which cannot be whole in several shards; leave out whole_rows")
         return chosen(whole=True)
-    if not shareable(query, whole=False):
-        counted = ", ".join(str(a) for a in query.aggregates if a.function == "count_distinct")
-        raise PlanError(f"{counted} of view {name} do not add up over shards; make a view for each of them")
     best = chosen(whole=False)
     if (query.aggregates or query.distinct) and query.free:
         whole = chosen(whole=True)
@@ -199,10 +208,12 @@ def _explained(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
     return explanation
 
 
-def explain_view(entry: ViewEntry, tables: tuple[Table, ...]) -> Explanation:
-    """The explanation of what each shard runs, with a note on how rows are spread."""
-    explained = _explained(entry, tables)
-    return replace(explained, remarks=(*explained.remarks, *spread_notes(entry, tables)))
+def explain_view(entry: ViewEntry, catalog: ShardCatalog) -> Explanation:
+    """The explanation of what each shard runs, with notes on how its rows, and those of its parts, are spread."""
+    explained = _explained(entry, catalog.tables)
+    parts = [view for view in catalog.views if view.part_of == entry.name]
+    notes = [f"{part.name}: {note}" for part in parts for note in spread_notes(part, catalog.tables)]
+    return replace(explained, remarks=(*explained.remarks, *spread_notes(entry, catalog.tables), *notes))
 
 
 def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]:
@@ -218,7 +229,10 @@ def spread_notes(entry: ViewEntry, tables: tuple[Table, ...]) -> tuple[str, ...]
 def fed_notes(entry: ViewEntry) -> tuple[str, ...]:
     """Where the rows of a view on views come from."""
     names = ", ".join(feed.name for feed in entry.feeds)
-    return (f"fed by {names}: shards send each other what changes there, within the step",) if names else ()
+    notes = [f"fed by {names}: shards send each other what changes there, within the step"] if names else []
+    if entry.everywhere:
+        notes.append(f"each shard has all rows of {', '.join(entry.everywhere)}")
+    return tuple(notes)
 
 
 def keyed_notes(entry: ViewEntry, key: BlockKey) -> tuple[str, ...]:
@@ -239,18 +253,24 @@ def why_gathered(entry: ViewEntry, query: Query) -> str:
     """What a view has that cannot be spread."""
     if query.has_closures:
         return "the paths of a closure go through all rows"
-    if entry.beneath or is_shape(query):
-        what = "it reads other views that cannot feed it" if entry.beneath else "it has several blocks"
-        return f"{what}, and no column is a key of all that it is made of"
-    return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
+    if whole_aggregates(query) and not query.free:
+        return f"{', '.join(map(str, whole_aggregates(query)))} of all rows does not add up over shards"
+    if not query.free and not shareable(query, whole=False):
+        return "different COUNT(DISTINCT) of all rows do not add up over shards"
+    if entry.members:
+        return "no column is a key of the blocks that it is made of"
+    what = "it reads other views that cannot feed it" if entry.beneath else "it has several blocks"
+    return f"{what}, and no column is a key of all that it is made of"
 
 
 def gathered_notes(entry: ViewEntry, query: Query) -> tuple[str, ...]:
     """Where a gathered view is, and why."""
     (pattern,) = entry.routing.patterns
-    beneath = ", ".join(view.name for view in entry.beneath)
+    beneath = ", ".join(view.name for view in entry.beneath if not entry.feeds)
     reason = why_gathered(entry, query)
+    fed = ", ".join(feed.name for feed in entry.feeds)
     kept = f"with all rows of its tables{f' and the views {beneath} beneath it' if beneath else ''}"
+    kept = f"with all rows of {fed}, which feed it, and of its tables" if fed else kept
     return (
         f"in shard {pattern.first} of {entry.routing.shards} alone, in an engine of its own {kept}: {reason}, so that "
         "it cannot be spread",

@@ -13,10 +13,12 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any
 
+import pyarrow as pa
+
 from ivme.errors import SparkError
 from ivme.shards.catalog import ShardCatalog
 from ivme.shards.distribute import packed_by_shard
-from ivme.shards.exchange import placed_changes
+from ivme.shards.exchange import placed_changes, readers
 from ivme.shards.held_step import HeldStep, Round, StepError
 from ivme.shards.message import LostError, Message, error_head
 from ivme.shards.parts import PackedPart, changed_rows
@@ -179,6 +181,7 @@ class _OpenStep:
         self.file: str | None = None
         self._shard, self._lock, self._head, self._parts = shard, lock, head, parts
         self._is_through = False
+        self._told = 0
         self._round: int = head.get("round", 0)
         self._forward = forward
         self._answers: dict[int, Future[Message]] = {self._round: Future()}
@@ -224,7 +227,8 @@ class _OpenStep:
     def _decided(self, held: HeldStep) -> bool | Round:
         """Sends what a round has changed, or writes the file of the step after the last one; answers, and waits."""
         if self._round < self._head.get("last_round", 0):
-            self._answer(Message({"sent": self._send(held)}))
+            sent, merged = self._send(held), self._unmerged(held)
+            self._answer(Message({"sent": sent, "partial": list(merged)}, tuple(merged.values())))
         else:
             self._write(held)
         while not isinstance(command := self._commands.get(), bool):
@@ -243,6 +247,15 @@ class _OpenStep:
         for target, parts in packed.items():
             self._forward(target, self.transaction, key, parts)
         return [(target, key) for target in packed]
+
+    def _unmerged(self, held: HeldStep) -> dict[str, pa.Table]:
+        """What a round has changed of views that feed others after the driver has merged them."""
+        fed, told, self._told = readers(self._shard.catalog), self._told, len(held.partial)
+        found: dict[str, list[pa.Table]] = {}
+        for view, change in held.partial[told:]:
+            if view in fed:
+                found.setdefault(view, []).append(change)
+        return {view: pa.concat_tables(changes) for view, changes in found.items()}
 
     def _write(self, held: HeldStep) -> None:
         parts = [*held.changes, *self._parts]

@@ -8,6 +8,7 @@ those that did, it reads from the checkpoint: it may die at any moment.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -31,6 +32,9 @@ REQUEST = "?"
 """The column with the number of the request that a row answers."""
 
 _ABOUT = EngineKey("")
+
+_FRAMES, _OTHER_FRAMES = 15, 300
+"""More calls than one transaction within another takes, and than all else does."""
 
 
 class Shard:
@@ -241,6 +245,8 @@ class Shard:
         No exception passes through a transaction that is open: an error is noted, and all roll back.
         """
         failed: list[BaseException] = []
+        if (frames := _OTHER_FRAMES + _FRAMES * len(self.engines)) > sys.getrecursionlimit():
+            sys.setrecursionlimit(frames)
 
         def opened(position: int) -> bool:
             try:
@@ -343,12 +349,12 @@ class Shard:
         return next(rows for _, rows in self.engines[EngineKey(table)].contents())
 
     def relation_rows(self, relation: str) -> pa.Table:
-        """The rows of a table, or of a view whose rows are whole in shards, that this shard has, weights last."""
+        """The rows of a table, or of a view, that this shard has, weights last; none if the driver merges them."""
         if EngineKey(relation) in self.engines:
             return self.table_rows(relation)
         entry = self.catalog.view(relation)
         made = sharding(entry, self.catalog.tables)
-        parts = [self.engines[key].rows({}) for key in self._keys(entry)]
+        parts = [] if needs_merging(made) else [self.engines[key].rows({}) for key in self._keys(entry)]
         whole = (finish(made, part) if made.has_partial_rows else part for part in parts)
         schema = change_schema(made)
         return pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in whole)])

@@ -12,7 +12,7 @@ a key in common (`common_key`), each shard has such an engine with the rows of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -34,7 +34,7 @@ from ivme.shards.functions import NamedFunction, defined
 from ivme.shards.hashing import hash_rows
 from ivme.shards.routing import Numbers, Routing, kept_rows, places, variable_hashes
 from ivme.shards.split_tables import renamed_text
-from ivme.shards.view_query import parse_view, rests_on
+from ivme.shards.view_query import parse_view, rests_on, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ class Sharding:
     `atoms` are the names of the engines' tables, atom by atom. `gathered` is the view's own text, if it is gathered,
     and `beneath` are then the views that its engine needs for it. `functions` are those that the engine's views call,
     `unread` tables that texts name in a WITH that nothing reads: the engine has them, without rows. `names` are
-    those of the engine's tables for each text, place by place, if it has some of them several times. `merged` says that
-    of several blocks, the last one's rows or groups have parts in several shards.
+    those of the engine's tables for each text, place by place, if it has some of them several times, without those
+    `everywhere`. `merged` says that of several blocks, the last one's rows or groups have parts in several shards.
     """
 
     name: str
@@ -67,11 +67,14 @@ class Sharding:
     options: tuple[tuple[str, Any], ...]
     tables: tuple[Table, ...]
     beneath: tuple[ViewText, ...] = ()
-    gathered: str | None = None
+    gathered: str | ReadSelect | None = None
     functions: tuple[NamedFunction, ...] = ()
     unread: tuple[Table, ...] = ()
     names: tuple[tuple[str, ...], ...] | None = None
     merged: bool = False
+    everywhere: tuple[str, ...] = ()
+    fed: frozenset[str] = frozenset()
+    """The views that feed this one."""
     order: Order | None = None
     """That of the view's rows, in which the first rows of shards are put together."""
 
@@ -127,11 +130,12 @@ class Sharding:
             yield self.name, self.engine_query(), self.engine_options()
             return
         names = self.names or (None,) * (len(self.beneath) + 1)
+        tables = tuple(table for table in self.tables if table.name not in self.everywhere)
         for view, given in zip(self.beneath, names, strict=False):
-            yield view.name, renamed_text(view.text, given, self.tables, defined(view.functions)), dict(view.options)
+            yield view.name, renamed_text(view.text, given, tables, defined(view.functions)), dict(view.options)
         shown = self.partial if self.has_partial_rows else None
         called = defined(self.functions)
-        own = renamed_text(self.gathered, names[-1], self.tables, called, shown, from_start=self.is_cut)
+        own = renamed_text(self.gathered, names[-1], tables, called, shown, from_start=self.is_cut)
         yield self.name, own, self.engine_options()
 
     def _renamed(self, option: str, value: Any) -> Any:
@@ -163,15 +167,20 @@ class Sharding:
                 yield pattern, shard, numbers if chosen is None else chosen[numbers]
 
 
-def row_identity(number: int) -> str:
-    """The name of the variable whose value is an atom's whole row: every atom has one of its own.
+def row_identities(atoms: Sequence[Atom]) -> list[str]:
+    """The names of the variables whose values are atoms' whole rows: every atom has one of its own.
 
-    It splits an atom that no other variable splits, because it has none or because their values are few.
+    It splits an atom that no other variable splits, because it has none or because their values are few. Blocks have
+    columns that are called alike: then there is one more sign.
     """
-    return f"#{number}"
+    taken = {variable for atom in atoms for variable in atom.variables}
+    sign = "#"
+    while any(f"{sign}{number}" in taken for number in range(len(atoms))):
+        sign += "#"
+    return [f"{sign}{number}" for number in range(len(atoms))]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     """The view that a catalog's entry describes."""
     query = parse_view(entry, tables)
@@ -182,8 +191,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     groups: dict[tuple[Any, ...], str] = {}
     names: dict[str, int] = {}
     occurrences, atoms = [], []
-    for position, atom in enumerate(with_failing_rows(ready.query)):
-        identity = row_identity(position)
+    for atom, identity in zip(with_failing_rows(ready.query), row_identities(ready.query.atoms), strict=True):
         key = (_route_key(atom, entry.routing.variables), identity in entry.routing.variables and identity)
         if key not in groups:
             names[atom.relation] = names.get(atom.relation, 0) + 1
@@ -195,6 +203,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
     return Sharding(
         *(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables),
         functions=entry.functions,
+        fed=frozenset(feed.name for feed in entry.feeds),
     )
 
 
@@ -202,7 +211,7 @@ def is_gathered(entry: ViewEntry, query: Query) -> bool:
     """Whether a view is stored whole in one shard."""
     if query.has_closures or (entry.beneath and not entry.feeds) or is_shape(query):
         return True
-    return bool(whole_aggregates(query)) and not query.free
+    return not query.free and (bool(whole_aggregates(query)) or not shareable(query, whole=False))
 
 
 def whole_aggregates(query: Query) -> list[Aggregate]:
@@ -230,15 +239,18 @@ def _gathered(entry: ViewEntry, query: Query, tables: tuple[Table, ...]) -> Shar
     beneath = () if entry.feeds else entry.beneath
     texts: tuple[ViewEntry | ViewText, ...] = (entry, *beneath)
     named = {name for view in texts for name in named_relations(view.text, defined(view.functions))}
+    named = set() if entry.members else named
     called = tuple(dict.fromkeys((*(each for view in beneath for each in view.functions), *entry.functions)))
     return Sharding(
         *(entry.name, typed(last), entry.routing, occurrences, (), partial, entry.options, (*tables, *entry.feeds)),
         beneath=beneath,
-        gathered=entry.text,
+        gathered=source_of(entry, (*tables, *entry.feeds)),
         functions=called,
         unread=tuple(table for table in tables if table.name.lower() in named and table not in read),
         names=None if key is None else key.names,
         merged=merged,
+        everywhere=entry.everywhere,
+        fed=frozenset(feed.name for feed in entry.feeds),
         order=None if key is None else key.order,
     )
 
@@ -299,7 +311,7 @@ def shareable(query: Query, *, whole: bool) -> tuple[str, ...]:
         return tuple(query.free)
     if counted:
         return tuple(dict.fromkeys((*query.free, *set.intersection(*counted))))
-    return (*dict.fromkeys((*query.free, *query.variables)), *map(row_identity, range(len(query.atoms))))
+    return (*dict.fromkeys((*query.free, *query.variables)), *row_identities(query.atoms))
 
 
 def is_whole(sharding: Sharding) -> bool:
@@ -310,4 +322,10 @@ def is_whole(sharding: Sharding) -> bool:
 def needs_merging(sharding: Sharding) -> bool:
     """Whether rows of shards are not rows of the view: multiplicities add up where rows simply follow each other."""
     is_partial = not is_whole(sharding) and bool(sharding.query.aggregates or sharding.query.distinct)
-    return is_partial or sharding.is_cut
+    return is_partial or sharding.is_cut or is_one_row(sharding)
+
+
+def is_one_row(sharding: Sharding) -> bool:
+    """Whether a view is one row, which is made of what shards have of it, also where they have nothing."""
+    has_parts = sharding.gathered is None or sharding.merged
+    return has_parts and bool(sharding.query.aggregates) and not sharding.query.free

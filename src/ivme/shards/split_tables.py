@@ -7,6 +7,7 @@ has for a self-join. A text that gives a name of WITH to a table, too, or that i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -17,18 +18,20 @@ from ivme.query.read_select import ReadSelect
 from ivme.query.sql import one_statement
 
 if TYPE_CHECKING:
+    from ivme.query.sql_script import SqlScript
     from ivme.query.sql_text import SqlText
 
 Functions = Mapping[str, Function]
 
 
-def tables_read(text: str, tables: Iterable[Table], functions: Functions) -> tuple[str, ...]:
+def tables_read(text: str | ReadSelect, tables: Iterable[Table], functions: Functions) -> tuple[str, ...]:
     """The tables that a SELECT reads, place by place; none if it is not one, or its places cannot be told apart."""
-    return tuple(_known(tables)[node.name.lower()] for node in _places(_parsed(text, functions)[1], tables))
+    nodes = _nodes(text.script) if isinstance(text, ReadSelect) else [_parsed(text, functions)[1]]
+    return tuple(_known(tables)[place.name.lower()] for node in nodes for place in _places(node, tables))
 
 
 def renamed_text(
-    text: str,
+    text: str | ReadSelect,
     names: Sequence[str] | None,
     tables: Iterable[Table],
     functions: Functions,
@@ -42,12 +45,28 @@ def renamed_text(
     """
     if names is None and shown is None and not from_start:
         return text
+    if isinstance(text, ReadSelect):
+        assert text.script is not None, "a text, or a fragment of one"
+        selects = [(name, node.copy()) for name, node in text.script.selects]
+        _rename([node for _, node in selects], names, tables)
+        script = replace(text.script, selects=tuple(selects))
+        return replace(text, script=script, node=selects[-1][1], shown=shown, from_start=from_start)
     source, node = _parsed(text, functions)
-    for place, name in zip(_places(node, tables), names, strict=True) if names is not None else ():
+    _rename([node], names, tables)
+    return ReadSelect(source, node, shown, from_start)
+
+
+def _rename(nodes: Sequence[exp.Expr], names: Sequence[str] | None, tables: Iterable[Table]) -> None:
+    places = [place for node in nodes for place in _places(node, tables)] if names is not None else []
+    for place, name in zip(places, names or (), strict=True):
         if not place.alias:
             place.set("alias", exp.TableAlias(this=exp.to_identifier(place.name)))
         place.set("this", exp.to_identifier(name, quoted=True))
-    return ReadSelect(source, node, shown, from_start)
+
+
+def _nodes(script: SqlScript | None) -> list[exp.Expr]:
+    assert script is not None, "a text, or a fragment of one"
+    return [node for _, node in script.selects]
 
 
 def _parsed(text: str, functions: Functions) -> tuple[SqlText, exp.Expr]:

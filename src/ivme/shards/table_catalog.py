@@ -70,7 +70,7 @@ class TableCatalog(FunctionCatalog):
             if any(each.is_time for _, each in new.defaults):
                 raise PlanError(f"the default of column {name} is the time, which each shard would take for itself")
             made = replace(new, defaults=(*old.defaults, *new.defaults))
-            self._change_catalog(self._catalog.with_table(made))
+            self._change_catalog(self._catalog.with_more_columns(made))
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""

@@ -195,7 +195,7 @@ class ShardedView:
     def explain(self) -> Explanation:
         """What each shard does, what that costs, and how rows are spread over the shards."""
         catalog = self._database._catalog
-        return explain_view(catalog.view(self.name), catalog.tables)
+        return explain_view(catalog.view(self.name), catalog)
 
     def stats(self) -> dict[str, Any]:
         """The strategy, the shares of each pattern, and the entries of each shard."""

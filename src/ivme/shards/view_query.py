@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ivme.plan.strategy.options import read_options
@@ -10,13 +11,15 @@ from ivme.query.block_names import block_name
 from ivme.query.closures import closures_as_relations
 from ivme.query.model import Column, Query, Table
 from ivme.query.parse import as_asked, is_sql
+from ivme.query.read_select import ReadSelect
 from ivme.query.rewrite.clock import reads_clock
 from ivme.query.rewrite.clock import with_expiry as expiring_text
-from ivme.query.shape import view_shape
+from ivme.query.shape import script_shape, view_shape
 from ivme.query.sql import one_statement
 from ivme.query.sql_script import read_script
 from ivme.query.typed import typed
 from ivme.shards.catalog import ViewEntry, ViewText
+from ivme.shards.fragments import fragment
 from ivme.shards.functions import defined
 
 
@@ -34,11 +37,26 @@ def _block(entry: ViewEntry, tables: tuple[Table, ...]) -> Query:
     """The block of a text that an entry is, over tables and the blocks that feed it."""
     assert entry.block is not None
     known = (*tables, *entry.feeds)
+    if entry.members:
+        made = own_source(entry, known).script
+        assert made is not None
+        return replace(script_shape(made, known, entry.name), text=entry.text)
     script = read_script(entry.text, known, defined(entry.functions))
     names = {name: block_name(entry.view, number) for number, (name, _) in enumerate(script.selects, 1)}
-    made = script.block(entry.block, known, names, entry.name)
-    assert isinstance(made, Query), "other blocks are not apart from their view"
-    return made
+    query = script.block(entry.block, known, names, entry.name)
+    assert isinstance(query, Query), "other blocks are fragments"
+    return query
+
+
+def own_source(entry: ViewEntry, known: tuple[Table, ...]) -> ReadSelect:
+    """The blocks of a fragment, over tables and what feeds it, which are `known`."""
+    script = read_script(entry.text, known, defined(entry.functions))
+    return fragment(script, entry.view, entry.members, entry.name, known)
+
+
+def source_of(view: ViewEntry | ViewText, known: tuple[Table, ...]) -> str | ReadSelect:
+    """What the engines of a view are to compute: its text, or a fragment of it."""
+    return own_source(view, known) if isinstance(view, ViewEntry) and view.members else view.text
 
 
 def with_expiry(text: str, options: Mapping[str, Any]) -> tuple[str, bool, dict[str, Any]]:

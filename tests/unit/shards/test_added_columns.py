@@ -65,6 +65,24 @@ def test_a_shard_that_dies_between_two_columns_is_rebuilt(tmp_path: Path) -> Non
     assert [(1, 7, None), (2, 7, None), (3, 7, None), (4, 7, None), (5, 8, None)] == sorted(view)
 
 
+def test_rows_without_a_key_are_found_after_a_column_was_added(tmp_path: Path) -> None:
+    """They were spread by the columns that there were."""
+    db = local_database(tmp_path, 3)
+    db.create_table("R", {"a": "int"})
+    db.insert("R", [(number,) for number in range(20)])
+    db.add_column("R", "b", "int", 7)
+    db.insert("R", [(number, 7) for number in range(20)])
+    db.delete("R", [(number, 7) for number in range(10)])
+    db = reopened(db)
+    db.add_column("R", "c", "int")
+    db.delete("R", [(number, 7, None) for number in range(10)], strict=False)
+    db.reshard(2)
+    db.delete("R", [(number, 7, None) for number in range(10, 20)] * 2)
+    assert db.table_rows("R").num_rows == 0
+    db.drop_table("R")
+    assert db._catalog.spread_by == ()
+
+
 def test_what_cannot_be_added_is_refused(tmp_path: Path) -> None:
     with local_database(tmp_path, 2) as db:
         db.create_table("R", {"a": "int"})

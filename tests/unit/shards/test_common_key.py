@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
+from ivme.shards.sharding import is_whole
 from tests.sharded_databases import local_database, reopened
 
 TABLES = {
@@ -110,8 +111,8 @@ def test_what_has_no_common_key_is_fed_by_views_or_in_one_shard(tmp_path: Path) 
         made(db, WITHOUT_KEY)
         feeds = {name: [feed.name for feed in db._catalog.view(name).feeds] for name in WITHOUT_KEY}
         assert [] == [name for name in WITHOUT_KEY if is_keyed(db, name) and not feeds[name]]
-        assert {"distinct_count", "floats", "of_merged_groups", "twice_regrouped"} == {
-            name for name in WITHOUT_KEY if feeds[name]
+        assert {"by_what_is_not_shown", "median", "a_constant", "whole_window"} == {
+            name for name in WITHOUT_KEY if not feeds[name]
         }
 
 
@@ -160,9 +161,11 @@ def test_views_with_a_common_key_are_spread_and_have_the_rows_and_changes_of_the
 
 def test_whole_rows_take_only_keys_that_a_view_shows(tmp_path: Path) -> None:
     with made(local_database(tmp_path, 3), {}) as db:
-        db.create_view("whole", KEYED["outer_join"], whole_rows=True)
-        db.create_view("one", MERGED["hidden_key"], whole_rows=True)
-        assert (True, False) == (is_keyed(db, "whole"), is_keyed(db, "one"))
+        whole = db.create_view("whole", KEYED["outer_join"], whole_rows=True)
+        fed = db.create_view("one", MERGED["hidden_key"], whole_rows=True)
+        assert [(False, True), (True, True)] == [
+            (bool(db._catalog.view(view.name).feeds), is_whole(view.sharding)) for view in (whole, fed)
+        ]
 
 
 def test_a_key_that_is_not_shown_is_explained(tmp_path: Path) -> None:
