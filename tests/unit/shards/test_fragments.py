@@ -90,7 +90,7 @@ def check_stream(path: Path, names: list[str], seed: int, steps: int, sizes: tup
     for number in range(steps):
         change(chance, here, databases, size=8)
         if number == steps // 2:
-            db._cluster.kill(number % 3)  # type: ignore[attr-defined]
+            db._cluster.kill(number % 3)
         for each in databases:
             with pytest.raises(IvmeError, match="not there"):
                 in_one_batch(each, ("insert", "edge", [(1, 1)]), ("delete", "city", [(99, "nowhere")]))
@@ -171,7 +171,7 @@ def test_a_value_for_all_rows_goes_to_all_shards(tmp_path: Path) -> None:
         assert "each shard has all rows of w#1" in notes(view)
         db.insert("edge", [(n, n) for n in range(8)])
         assert sorted(view) == [(n, n) for n in range(4, 8)]
-        parts = [shard.engines for shard in db._cluster.shards.values()]  # type: ignore[attr-defined]
+        parts = [shard.engines for shard in db._cluster.shards.values()]
         assert all(key.name != "w" or engine.entries for engines in parts for key, engine in engines.items())
 
 

@@ -265,7 +265,7 @@ class PureBackend:
         self,
         name: str,
         *,
-        distinct: bool = True,
+        distinct: bool = True,  # noqa: ARG002
         only_decodes: bool = False,  # noqa: ARG002
     ) -> tuple[list[Codes], Codes]:
         stored = dict(self.kernel.maps[name].items())
