@@ -45,7 +45,7 @@ bool let_be_loose(Kernel& kernel, size_t id, unsigned column, nb::handle object)
     return changing(kernel, [&] {
         Heap& heap = kernel.heap(id);
         bool is_loose = column < heap.arity() && heap.let_be_loose(column, dictionary);
-        if (is_loose) kernel.order_by(dictionary);
+        if (is_loose) kernel.compare_by(dictionary);
         return is_loose;
     });
 }

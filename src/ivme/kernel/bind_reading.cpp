@@ -121,7 +121,7 @@ nb::tuple next_block(Cursor& cursor, size_t limit) {
         for (bool more = true; more && block.n < limit;) {
             auto lock = cursor.pinned ? cursor.kernel.reading_pinned() : cursor.kernel.reading();
             if (cursor.is_stale()) throw Stale();
-            auto strings = cursor.kernel.hold_dictionaries();
+            auto strings = cursor.kernel.hold_ordering();
             more = fill(cursor, block, std::min(most, limit - block.n));
             if (layout.has_floats) floats = ShownFloats(layout, block.payloads.data(), block.n, cursor.plan->exact);
         }
@@ -156,7 +156,7 @@ nb::object request(Kernel& kernel, size_t id, const nb::sequence& inputs, size_t
         reader = kernel.reader(id);
         require_size(codes, reader->inputs);
         reader->shape(block);
-        auto strings = kernel.hold_dictionaries();
+        auto strings = kernel.hold_ordering();
         UnionCursor rows(*reader);
         rows.open(addresses(codes), 1);
         uint64_t operations = 0;
@@ -188,7 +188,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
-        auto strings = kernel.hold_dictionaries();
+        auto strings = kernel.hold_ordering();
         uint64_t operations = 0;
         UnionCursor rows(*reader);
         std::vector<const int64_t*> inputs;

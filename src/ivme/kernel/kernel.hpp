@@ -165,17 +165,27 @@ public:
         ++map(id).version;
     }
 
+    // Indexes are ordered by a dictionary's strings; tables compare them, as some are loose.
     void order_by(const Dictionary* dictionary) {
-        if (std::find(dictionaries_.begin(), dictionaries_.end(), dictionary) == dictionaries_.end()) {
-            dictionaries_.push_back(dictionary);
-        }
+        if (!holds(ordering_, dictionary)) ordering_.push_back(dictionary);
+        std::erase(comparing_, dictionary);
     }
-    bool orders_by_strings() const { return !dictionaries_.empty(); }
-    // Ordered indexes, and tables with loose strings, compare strings, so none may be added meanwhile.
-    std::vector<std::shared_lock<std::shared_mutex>> hold_dictionaries() const {
-        std::vector<std::shared_lock<std::shared_mutex>> locks;
-        for (const Dictionary* dictionary : dictionaries_) locks.emplace_back(dictionary->mutex);
-        return locks;
+    void compare_by(const Dictionary* dictionary) {
+        if (!holds(ordering_, dictionary) && !holds(comparing_, dictionary)) comparing_.push_back(dictionary);
+    }
+
+    using HeldStrings = std::vector<std::shared_lock<std::shared_mutex>>;
+    // Ordered indexes compare strings, so none may be added while they are read.
+    HeldStrings hold_ordering() const {
+        HeldStrings held;
+        for (const Dictionary* dictionary : ordering_) held.emplace_back(dictionary->mutex);
+        return held;
+    }
+    // And none while rows are written.
+    HeldStrings hold_dictionaries() const {
+        HeldStrings held = hold_ordering();
+        for (const Dictionary* dictionary : comparing_) held.emplace_back(dictionary->mutex);
+        return held;
     }
 
     // Whether so many codes may be held no more that a walk over all entries costs little for each of them. Few strings
@@ -283,6 +293,10 @@ public:
     }
 
 private:
+    static bool holds(const std::vector<const Dictionary*>& dictionaries, const Dictionary* wanted) {
+        return std::find(dictionaries.begin(), dictionaries.end(), wanted) != dictionaries.end();
+    }
+
     template <class Visit>
     void misfits_of(const Map* map, Visit visit) const {
         if (!map->has_suspects()) return;
@@ -314,7 +328,7 @@ private:
     Numbered<std::unique_ptr<Partition>> partitions_{"partition"};
     Numbered<std::unique_ptr<Trigger>> triggers_{"trigger"};
     Numbered<std::shared_ptr<Union>> readers_{"reader"};
-    std::vector<const Dictionary*> dictionaries_;
+    std::vector<const Dictionary*> ordering_, comparing_;  // each in one of them
     OldMaps old_;
     UndoLog::Turns turns_ = 0;
     UndoLog log_{&old_, &turns_};
