@@ -160,7 +160,7 @@ void Enumerator::pass_guard(const Guard& guard, Stage& stage) {
         });
     };
     if (guard.groups) {
-        find(guard.groups->groups());
+        find(*guard.groups);
     } else if (!guard.key.empty()) {
         find(*guard.map);
     } else if (guard.map->size()) {
@@ -186,9 +186,9 @@ void Enumerator::look_up(unsigned level, uint64_t& operations) {
             before.members[row] = {entry != NIL, entry, nullptr};
         });
     } else if (loop.groups) {
-        const GroupTable& groups = loop.groups->groups();
+        const GroupIndex& groups = *loop.groups;
         probe_keys(groups, block, before.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
-            Members members = loop.groups->members(groups.find(k, tag));
+            Members members = groups.members(groups.find(k, tag));
             prefetch_line(members.n == 1 ? static_cast<const void*>(loop.map->row(members.one)) : members.many);
             before.members[row] = members;
         });

@@ -260,6 +260,12 @@ inline Slot parse_slot(const std::string& name) {
     throw std::invalid_argument("a slot is i64, f64, i128, d128, i192, d192 or a joint one, not " + name);
 }
 
+inline std::vector<Slot> parse_slots(const std::vector<std::string>& names) {
+    std::vector<Slot> slots;
+    for (const auto& name : names) slots.push_back(parse_slot(name));
+    return slots;
+}
+
 inline Limit parse_limit(const std::string& name) {
     if (name.empty()) return Limit::None;
     if (name == "int") return Limit::Int;
