@@ -156,7 +156,8 @@ class Kernel:
     """One writer, many readers: each sees whole batches only, and the GIL is free while a batch runs."""
 
     def __init__(self, seed: int) -> None: ...
-    def add_map(self, arity: int, slots: Sequence[str]) -> int: ...
+    def add_map(self, arity: int, slots: Sequence[str], key: Sequence[int] = ()) -> int:
+        """A map without entries; with a key, they are hashed by these columns, and found by them without an index."""
     def add_index(self, map: int, key: Sequence[int], values: Sequence[int]) -> None: ...
     def add_sorted(
         self, map: int, key: Sequence[int], value: int, order: Dictionary | None = None, counted: bool = False

@@ -60,7 +60,8 @@ class NativeBackend:
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         for declared in maps:
             if declared.name not in self._maps:
-                self._maps[declared.name] = self.kernel.add_map(len(declared.schema), slots if declared.sums else [])
+                sums = slots if declared.sums else []
+                self._maps[declared.name] = self.kernel.add_map(len(declared.schema), sums, declared.key)
                 self._indexes[declared.name] = set()
             number, known = self._maps[declared.name], self._indexes[declared.name]
             for index in declared.indexes:

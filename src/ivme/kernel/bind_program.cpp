@@ -215,8 +215,7 @@ void check_branch(Union& plan, const Branch& branch) {
 std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const std::vector<std::string>& slots,
                                        const nb::list& steps) {
     TriggerBuilder builder(registers);
-    std::vector<Slot> kinds;
-    for (const auto& slot : slots) kinds.push_back(parse_slot(slot));
+    std::vector<Slot> kinds = parse_slots(slots);
     for (nb::handle item : steps) {
         auto step = nb::cast<nb::tuple>(item);
         auto name = field<std::string>(step, 0);

@@ -127,7 +127,8 @@ void TriggerBuilder::see_pending(Read& read, const ReadSpec& spec, const std::ve
     require(pending.layout == spec.map->layout(), "a pending delta has other payloads than its map");
     read.overlay = static_cast<int>(trigger_->overlays.size());
     trigger_->overlays.push_back(
-        {static_cast<unsigned>(spec.pending), std::make_unique<Map>(spec.map->arity(), Layout(), spec.map->seed())});
+        {static_cast<unsigned>(spec.pending),
+         std::make_unique<Map>(spec.map->arity(), Layout(), spec.map->seed(), spec.map->key())});
     Map& overlay = *trigger_->overlays.back().map;
     if (!values.empty() || read.partial) overlay.add_index(key, values);
     read.pending_target = read.partial ? overlay.projection(key, values)->map.get() : &overlay;

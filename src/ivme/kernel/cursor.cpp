@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "payload_columns.hpp"
 #include "portable.hpp"
 #include "probe.hpp"
 
@@ -159,7 +160,7 @@ void Enumerator::pass_guard(const Guard& guard, Stage& stage) {
         });
     };
     if (guard.groups) {
-        find(guard.groups->groups());
+        find(*guard.groups);
     } else if (!guard.key.empty()) {
         find(*guard.map);
     } else if (guard.map->size()) {
@@ -185,9 +186,9 @@ void Enumerator::look_up(unsigned level, uint64_t& operations) {
             before.members[row] = {entry != NIL, entry, nullptr};
         });
     } else if (loop.groups) {
-        const GroupTable& groups = loop.groups->groups();
+        const GroupIndex& groups = *loop.groups;
         probe_keys(groups, block, before.n, key, [&](size_t row, const int64_t* k, uint32_t tag) {
-            Members members = loop.groups->members(groups.find(k, tag));
+            Members members = groups.members(groups.find(k, tag));
             prefetch_line(members.n == 1 ? static_cast<const void*>(loop.map->row(members.one)) : members.many);
             before.members[row] = members;
         });
@@ -285,23 +286,6 @@ void Enumerator::each_payload(const Factor& factor, const Stage& stage, Visit vi
     });
 }
 
-// The product of a row's factors, of which some have sums; false if one of them is not there.
-bool Enumerator::multiply(const Stage& stage, unsigned row, int64_t* payload) const {
-    int64_t count = stage.counts[row];
-    bool whole = count != 0;
-    for (size_t s = 0; s < sums_; ++s) whole &= stage.found[s][row] != nullptr;
-    if (!whole) return false;
-    bool fits = count != TOO_LARGE;
-    if (count == 1 && !layout_.has_floats) {
-        for (unsigned word = 0; word < layout_.words; ++word) payload[word] = stage.found[0][row][word];
-    } else {
-        fits = fits && layout_.scale(payload, count, stage.found[0][row]);
-    }
-    for (size_t s = 1; s < sums_ && fits; ++s) fits = layout_.multiply(payload, stage.found[s][row]);
-    if (!fits) throw Overflow();
-    return true;
-}
-
 // Takes the counts of some rows of the last stage; how many rows are there, and unless they all are, which.
 unsigned Enumerator::take_counts(Block& block, unsigned first, unsigned end) {
     Stage& stage = stages_.back();
@@ -327,14 +311,24 @@ unsigned Enumerator::take_counts(Block& block, unsigned first, unsigned end) {
     return n;
 }
 
-// The same for payloads with sums.
+// The same for payloads with sums: the factors of rows that are there move together, and are multiplied as columns.
 unsigned Enumerator::take_products(Block& block, unsigned first, unsigned end) {
     Stage& stage = stages_.back();
-    unsigned words = reader_->layout.words, n = 0;
+    unsigned n = 0;
+    bool fits = true;
     for (unsigned row = first; row < end; ++row) {
+        bool whole = stage.counts[row] != 0;
+        for (size_t s = 0; s < sums_; ++s) whole &= stage.found[s][row] != nullptr;
+        fits &= !whole || stage.counts[row] != TOO_LARGE;
         stage.parents[n] = row;
-        n += multiply(stage, row, block.payloads.data() + (block.n + n) * words);
+        stage.counts[first + n] = stage.counts[row];
+        for (size_t s = 0; s < sums_; ++s) stage.found[s][first + n] = stage.found[s][row];
+        n += whole;
     }
+    int64_t* to = block.payloads.data() + block.n * layout_.words;
+    fits = fits && scale_each(layout_, to, stage.counts + first, stage.found[0] + first, n);
+    for (size_t s = 1; s < sums_ && fits; ++s) fits = multiply_each(layout_, to, stage.found[s] + first, n);
+    if (!fits) throw Overflow();
     return n;
 }
 

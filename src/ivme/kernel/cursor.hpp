@@ -148,7 +148,6 @@ private:
     void emit(Block& block, size_t limit, uint64_t& operations);
     unsigned take_counts(Block& block, unsigned first, unsigned end);
     unsigned take_products(Block& block, unsigned first, unsigned end);
-    bool multiply(const Stage& stage, unsigned row, int64_t* payload) const;
     int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, int64_t count, Block& block,
                     uint64_t& operations) const;
 

@@ -19,8 +19,8 @@ int64_t append_values(const Extreme& extreme, const int64_t* key, Array<int64_t>
         ++operations;
     };
     if (extreme.groups) {
-        const GroupTable& groups = extreme.groups->groups();
-        Members members = extreme.groups->members(groups.find(key, groups.tag(key)));
+        const GroupIndex& groups = *extreme.groups;
+        Members members = groups.members(groups.find(key, groups.tag(key)));
         for (uint32_t i = 0; i < members.n; ++i) append(members.begin()[i]);
     } else {
         for (uint32_t entry = 0; entry < map.high(); ++entry) {
@@ -91,8 +91,7 @@ int64_t Enumerator::extreme(const Extreme& extreme, Stage& stage, unsigned row, 
     }
     uint64_t size = extreme.map->size();
     if (extreme.groups) {
-        const GroupTable& groups = extreme.groups->groups();
-        size = extreme.groups->size(groups.find(key, groups.tag(key)));
+        size = extreme.groups->size(extreme.groups->find(key, extreme.groups->tag(key)));
     }
     return static_cast<int64_t>(size) - (extreme.map->find(whole) != NIL);
 }

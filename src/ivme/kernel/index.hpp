@@ -4,6 +4,9 @@
 // Deleting moves the last id into the gap; every entry knows its group and its place there. A group of one keeps
 // its id inline. Arrays come from a pool in powers of two; what a batch frees, it may reuse only when it rolls
 // back, so that undoing never needs memory.
+//
+// A map that is hashed by its key finds the entries of a key by itself (decision 0601). Its index by that key has only
+// the keys of which there are several entries, as there are while a batch replaces a row.
 #pragma once
 
 #include <algorithm>
@@ -96,9 +99,13 @@ struct Members {
     const uint32_t* begin() const { return n == 1 ? &one : many; }
 };
 
+class Map;
+
 class GroupIndex {
 public:
-    GroupIndex(std::vector<unsigned> key, const Seed& seed) : key_(std::move(key)), groups_(count_of(key_), seed) {}
+    // With `hashed`, the map that is hashed by this key.
+    GroupIndex(std::vector<unsigned> key, const Seed& seed, const Map* hashed = nullptr)
+        : key_(std::move(key)), groups_(count_of(key_), seed), hashed_(hashed) {}
 
     // The same over no entries.
     GroupIndex without_entries() const { return {key_, groups_.seed()}; }
@@ -107,20 +114,33 @@ public:
     const GroupTable& groups() const { return groups_; }
     size_t bytes() const { return groups_.bytes() + pool_.bytes() + links_.bytes(); }
 
-    uint32_t size(uint32_t group) const { return group == NIL ? 0 : head(group).size; }
-    // No group has, or ever had since it was cleared, more members.
+    // What `probe_keys` asks of a table.
+    unsigned arity() const { return groups_.arity(); }
+    uint32_t tag(const int64_t* key) const { return groups_.tag(key); }
+    inline void prefetch(uint32_t tag) const;
+    inline void prefetch_record(uint32_t tag) const;
+
+    // The group of a key, or NIL: its number, or `ALONE` with its only entry.
+    inline uint64_t find(const int64_t* key, uint32_t tag) const;
+
+    uint32_t size(uint64_t group) const {
+        if (group == NIL) return 0;
+        return group & ALONE ? 1 : head(static_cast<uint32_t>(group)).size;
+    }
+    // No group has, or ever had since it was cleared, more members; not of a map that is hashed by the key.
     uint32_t largest() const { return largest_; }
 
-    Members members(uint32_t group) const {
+    Members members(uint64_t group) const {
         if (group == NIL) return {};
-        Head h = head(group);
+        if (group & ALONE) return {1, static_cast<uint32_t>(group), nullptr};
+        Head h = head(static_cast<uint32_t>(group));
         return {h.size, h.ref, h.size > 1 ? pool_.at(h.ref) + 1 : nullptr};
     }
 
     uint32_t group_of(uint32_t entry) const { return links_[entry].group; }
     uint32_t place_of(uint32_t entry) const { return links_[entry].place; }
 
-    uint32_t tag(const int64_t* row) const {
+    uint32_t row_tag(const int64_t* row) const {
         int64_t key[MAX_KEY];
         pick(row, key);
         return groups_.tag(key);
@@ -149,22 +169,49 @@ public:
             largest_ = std::max(largest_, uint32_t{1});
             return;
         }
-        Head h = head(group);
-        if (h.size == 1) {
-            uint32_t array = pool_.take(2);
-            pool_.at(array)[0] = 2;
-            pool_.at(array)[1] = h.ref;
-            h.ref = array;
-        } else if (std::has_single_bit(h.size + 1)) {
-            // Only such an array can be full; the others' first words are not worth a cache miss.
-            unsigned power = pool_.at(h.ref)[0];
-            if (h.size + 1 == uint32_t{1} << power) h.ref = move(h.ref, h.size, power, power + 1);
+        links_[entry] = {group, append(group, entry)};
+    }
+
+    // Puts an entry of a map that is hashed by this key beside another of the same key; throws before it has changed
+    // anything.
+    void insert_beside(uint32_t other, uint32_t entry, const int64_t* row) {
+        int64_t key[MAX_KEY];
+        pick(row, key);
+        uint32_t hashed = groups_.tag(key), group = groups_.find(key, hashed);
+        if (group != NIL) {
+            append(group, entry);
+            return;
         }
-        pool_.at(h.ref)[1 + h.size] = entry;
-        links_[entry] = {group, h.size};
-        ++h.size;
-        largest_ = std::max(largest_, h.size);
-        groups_.word(group) = pack(h);
+        uint32_t array = pool_.take(2);
+        pool_.at(array)[0] = 2;
+        pool_.at(array)[1] = other;
+        pool_.at(array)[2] = entry;
+        try {
+            groups_.insert(key, hashed, pack({2, array}));
+        } catch (...) {
+            pool_.give(array, 2);
+            throw;
+        }
+    }
+
+    // Forgets an entry of a map that is hashed by this key, and the group if one other is left.
+    void erase_beside(uint32_t entry, const int64_t* row) noexcept {
+        if (!groups_.size()) return;
+        int64_t key[MAX_KEY];
+        pick(row, key);
+        uint32_t group = groups_.find(key, groups_.tag(key));
+        if (group == NIL) return;
+        Head h = head(group);
+        const uint32_t* ids = pool_.at(h.ref) + 1;
+        uint32_t place = h.size;  // the last ones are those that a batch takes back
+        while (place && ids[place - 1] != entry) --place;
+        if (!place) return;
+        h = remove(h, place - 1);
+        if (h.size == 1) {
+            groups_.erase(group);
+        } else {
+            groups_.word(group) = pack(h);
+        }
     }
 
     void erase(uint32_t entry) noexcept {
@@ -174,23 +221,21 @@ public:
             groups_.erase(link.group);
             return;
         }
-        uint32_t* ids = pool_.at(h.ref) + 1;
-        uint32_t last = ids[--h.size];
-        ids[link.place] = last;
+        uint32_t last = pool_.at(h.ref)[h.size];
         links_[last].place = link.place;
-        unsigned power = ids[-1];
-        if (h.size == 1) {
-            uint32_t array = h.ref;
-            h.ref = ids[0];
-            pool_.give(array, power);
-        } else if (!pool_.undoing && power > 3 && h.size * 4 < uint32_t{1} << power) {
-            h.ref = shrink(h.ref, h.size, power);
-        }
-        groups_.word(link.group) = pack(h);
+        groups_.word(link.group) = pack(remove(h, link.place));
     }
 
     void commit() { pool_.commit(); }
     void undoing(bool value) { pool_.undoing = value; }
+
+    // Both are over the same key, of maps that are both hashed by it or both not.
+    void swap_groups(GroupIndex& other) noexcept {
+        std::swap(groups_, other.groups_);
+        std::swap(pool_, other.pool_);
+        std::swap(links_, other.links_);
+        std::swap(largest_, other.largest_);
+    }
 
     void clear() {
         groups_.clear();
@@ -200,6 +245,7 @@ public:
     }
 
     static constexpr unsigned MAX_KEY = 64;
+    static constexpr uint64_t ALONE = uint64_t{1} << 32;
 
 private:
     struct Link {
@@ -213,6 +259,41 @@ private:
 
     static int64_t pack(Head head) { return std::bit_cast<int64_t>(head); }
     Head head(uint32_t group) const { return std::bit_cast<Head>(groups_.word(group)); }
+
+    // Its place in the group.
+    uint32_t append(uint32_t group, uint32_t entry) {
+        Head h = head(group);
+        if (h.size == 1) {
+            uint32_t array = pool_.take(2);
+            pool_.at(array)[0] = 2;
+            pool_.at(array)[1] = h.ref;
+            h.ref = array;
+        } else if (std::has_single_bit(h.size + 1)) {
+            // Only such an array can be full; the others' first words are not worth a cache miss.
+            unsigned power = pool_.at(h.ref)[0];
+            if (h.size + 1 == uint32_t{1} << power) h.ref = move(h.ref, h.size, power, power + 1);
+        }
+        pool_.at(h.ref)[1 + h.size] = entry;
+        ++h.size;
+        largest_ = std::max(largest_, h.size);
+        groups_.word(group) = pack(h);
+        return h.size - 1;
+    }
+
+    // What is left of a group of several, the last in place of the one that goes.
+    Head remove(Head h, uint32_t place) noexcept {
+        uint32_t* ids = pool_.at(h.ref) + 1;
+        ids[place] = ids[--h.size];
+        unsigned power = ids[-1];
+        if (h.size == 1) {
+            uint32_t array = h.ref;
+            h.ref = ids[0];
+            pool_.give(array, power);
+        } else if (!pool_.undoing && power > 3 && h.size * 4 < uint32_t{1} << power) {
+            h.ref = shrink(h.ref, h.size, power);
+        }
+        return h;
+    }
 
     void pick(const int64_t* row, int64_t* key) const {
         for (unsigned i = 0; i < key_.size(); ++i) key[i] = row[key_[i]];
@@ -244,6 +325,7 @@ private:
     Pool pool_;
     Array<Link> links_;
     uint32_t largest_ = 0;
+    const Map* hashed_;
 };
 
 }  // namespace ivme

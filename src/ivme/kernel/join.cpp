@@ -91,7 +91,7 @@ void Machine::extend(const JoinStep& step, Trigger& trigger) {
         for (unsigned i = 0; i < alive; ++i) rows[i] = i;
         for (unsigned r = 0; r < reads && alive; ++r) alive = find_groups(step, origin, start, r, rows, alive);
         for (unsigned i = 0; i < alive; ++i) {
-            const uint32_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
+            const uint64_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
             propose(step, trigger, start + rows[i], groups, groups + reads);
         }
     }
@@ -109,23 +109,23 @@ unsigned Machine::find_groups(const JoinStep& step, const Delta& origin, size_t 
     KeyColumns columns(origin, read.group_key);
     auto find = [&](const GroupIndex& index, unsigned place) {
         probe_keys(
-            index.groups(), block_, count, [&](size_t i, int64_t* to) { columns.gather(start + rows[i], to); },
+            index, block_, count, [&](size_t i, int64_t* to) { columns.gather(start + rows[i], to); },
             [&](size_t i, const int64_t* key, uint32_t tag) {
-                groups_[rows[i] * reads * 2 + place] = index.groups().find(key, tag);
+                groups_[rows[i] * reads * 2 + place] = index.find(key, tag);
             });
     };
     find(*read.groups, r);
     if (pending) find(*read.pending_groups, reads + r);
     for (unsigned i = 0; i < count; ++i) {
-        const uint32_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
+        const uint64_t* groups = groups_.data() + static_cast<size_t>(rows[i]) * reads * 2;
         if (groups[r] != NIL || (pending && groups[reads + r] != NIL)) rows[kept++] = rows[i];
     }
     return kept;
 }
 
 // The read with the fewest matches proposes, the first of them if several have as few.
-void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups,
-                      const uint32_t* pending) {
+void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const uint64_t* groups,
+                      const uint64_t* pending) {
     unsigned best = 0;
     uint64_t fewest = ~uint64_t{0};
     for (unsigned r = 0; r < step.reads.size(); ++r) {
@@ -140,7 +140,7 @@ void Machine::propose(const JoinStep& step, Trigger& trigger, size_t row, const 
         }
     }
     const Read& read = step.reads[best];
-    auto each = [&](const Map* target, const GroupIndex* index, uint32_t group, bool is_pending) {
+    auto each = [&](const Map* target, const GroupIndex* index, uint64_t group, bool is_pending) {
         if (index) {
             Members members = index->members(group);
             if (!is_pending) return push_all(step, trigger, row, best, members);

@@ -214,12 +214,6 @@ std::vector<Dictionary*> dictionaries_of(const nb::list& given) {
     return dictionaries;
 }
 
-std::vector<Slot> slots_of(const std::vector<std::string>& names) {
-    std::vector<Slot> slots;
-    for (const auto& name : names) slots.push_back(parse_slot(name));
-    return slots;
-}
-
 void set_broken_check(nb::module_& m) {
     static PyObject* type = PyErr_NewException("ivme._kernel.BrokenCheck", PyExc_Exception, nullptr);
     if (!type) throw nb::python_error();
@@ -288,10 +282,12 @@ NB_MODULE(_kernel, m) {
                      if (PyErr_CheckSignals()) throw nb::python_error();
                  };
              })
-        .def("add_map",
-             [](Kernel& k, unsigned arity, const std::vector<std::string>& slots) {
-                 return exclusively(k, [&] { return k.add_map(arity, slots_of(slots)); });
-             })
+        .def(
+            "add_map",
+            [](Kernel& k, unsigned arity, const std::vector<std::string>& slots, const std::vector<unsigned>& key) {
+                return exclusively(k, [&] { return k.add_map(arity, parse_slots(slots), key); });
+            },
+            nb::arg("arity"), nb::arg("slots"), nb::arg("key") = std::vector<unsigned>())
         .def("add_index",
              [](Kernel& k, size_t map, std::vector<unsigned> key, std::vector<unsigned> values) {
                  exclusively(k, [&] { k.map(map).add_index(key, values); });

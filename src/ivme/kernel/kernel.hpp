@@ -34,8 +34,8 @@ public:
     const Seed& seed() const { return seed_; }
     Layout layout_of(const std::vector<Slot>& slots) { return Layout(slots, &floats_); }
 
-    size_t add_map(unsigned arity, const std::vector<Slot>& slots) {
-        return maps_.add(std::make_unique<Map>(arity, layout_of(slots), seed_));
+    size_t add_map(unsigned arity, const std::vector<Slot>& slots, const std::vector<unsigned>& key) {
+        return maps_.add(std::make_unique<Map>(arity, layout_of(slots), seed_, key));
     }
     size_t add_heap(unsigned columns, std::vector<unsigned> key) {
         return heaps_.add(std::make_unique<Heap>(columns, std::move(key), seed_));

@@ -277,6 +277,7 @@ void Machine::add(const AddStep& step, const Delta& origin, Delta* presence, Und
     log.open(&map, origin.n);
     ++map.version;
     KeyColumns columns(origin);
+    bool is_tagged = origin.tagged && !map.is_keyed();  // by all columns
     size_t done = 0;
     try {
         for (size_t start = 0; start < origin.n; start += BLOCK) {
@@ -285,7 +286,7 @@ void Machine::add(const AddStep& step, const Delta& origin, Delta* presence, Und
             for (unsigned i = 0; i < count; ++i) {
                 int64_t* key = block_.keys + i * arity;
                 columns.gather(start + i, key);
-                block_.tags[i] = origin.tagged ? origin.tags[start + i] : map.tag(key);
+                block_.tags[i] = is_tagged ? origin.tags[start + i] : map.tag(key);
                 map.prefetch(block_.tags[i]);
             }
             if (count > 4) map.warm(block_.keys, block_.tags, origin.payload(start), count);

@@ -101,7 +101,7 @@ private:
     void emit_matches(const JoinStep& step, Trigger& trigger);
     unsigned find_groups(const JoinStep& step, const Delta& origin, size_t start, unsigned r, uint32_t* rows,
                          unsigned count);
-    void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint32_t* groups, const uint32_t* pending);
+    void propose(const JoinStep& step, Trigger& trigger, size_t row, const uint64_t* groups, const uint64_t* pending);
     void push(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, uint32_t entry, bool is_pending);
     void push_all(const JoinStep& step, Trigger& trigger, size_t row, unsigned read, const Members& members);
     void flush(const JoinStep& step, Trigger& trigger);
@@ -134,7 +134,7 @@ private:
     Candidates candidates_;
     KeyBlock block_;
     Delta chunk_;
-    Array<uint32_t> groups_;
+    Array<uint64_t> groups_;
     Array<int64_t> total_;
     std::chrono::steady_clock::time_point last_poll_{};
     unsigned breaths_ = 0;

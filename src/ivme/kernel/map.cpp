@@ -5,6 +5,17 @@
 
 namespace ivme {
 
+Map::Map(unsigned arity, Layout layout, const Seed& seed, const std::vector<unsigned>& key)
+    : arity_(arity), layout_(std::move(layout)), stride_(arity + layout_.words), seed_(seed) {
+    if (arity > MAX_ARITY) throw std::invalid_argument("a map has at most 64 columns");
+    for (size_t i = 0; i < key.size(); ++i) {
+        if (key[i] >= arity || (i && key[i] <= key[i - 1])) {
+            throw std::invalid_argument("the key of a map has columns of it, in their order");
+        }
+    }
+    if (!key.empty() && key.size() < arity) by_key_ = std::make_unique<GroupIndex>(key, seed_, this);
+}
+
 void Map::warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes, unsigned n) const {
     constexpr unsigned MOST = 64, INDEXES = 4;
     uint32_t ids[MOST], groups[INDEXES][MOST];
@@ -17,7 +28,7 @@ void Map::warm(const int64_t* keys, const uint32_t* tags, const int64_t* changes
     for (unsigned x = 0; x < indexes; ++x) {
         for (unsigned i = 0; i < n; ++i) {
             if (ids[i] == NIL) {
-                groups[x][i] = indexes_[x]->tag(keys + i * arity_);
+                groups[x][i] = indexes_[x]->row_tag(keys + i * arity_);
                 indexes_[x]->warm_slot(groups[x][i]);
             } else if (changes[i * layout_.words] < 0) {
                 indexes_[x]->warm_link(ids[i]);
@@ -117,7 +128,7 @@ void Map::restore(const int64_t* key, const int64_t* old) {
 
 uint32_t Map::insert(const int64_t* key, uint32_t hashed, const int64_t* payload) {
     table_.reserve_one();
-    uint32_t id = free_;
+    uint32_t id = free_, other = find_other(key, hashed);
     if (id == NIL) {
         id = high();
         records_.resize(records_.size() + stride_);
@@ -128,9 +139,9 @@ uint32_t Map::insert(const int64_t* key, uint32_t hashed, const int64_t* payload
     std::copy(payload, payload + layout_.words, fresh + arity_);
     free_ = next;
     table_.insert(hashed, id);
-    if (!indexes_.empty() || !projections_.empty() || !sorted_.empty()) {
+    if (!indexes_.empty() || !projections_.empty() || !sorted_.empty() || other != NIL) {
         try {
-            enter_indexes(id);
+            enter_indexes(id, other);
         } catch (...) {
             table_.erase(hashed, id);
             fresh[arity_] = 0;
@@ -151,9 +162,17 @@ void Map::erase(uint32_t id, uint32_t hashed) noexcept {
     free_ = id;
 }
 
-void Map::enter_indexes(uint32_t id) {
+uint32_t Map::find_other(const int64_t* row, uint32_t hashed) const {
+    if (!by_key_) return NIL;
+    int64_t values[MAX_ARITY];
+    for (size_t i = 0; i < by_key_->key().size(); ++i) values[i] = row[by_key_->key()[i]];
+    return find_keyed(values, hashed);
+}
+
+void Map::enter_indexes(uint32_t id, uint32_t other) {
     size_t groups = 0, projections = 0, sorted = 0;
     try {
+        if (other != NIL) by_key_->insert_beside(other, id, row(id));
         for (; groups < indexes_.size(); ++groups) indexes_[groups]->insert(id, row(id));
         for (; projections < projections_.size(); ++projections) support(projections_[projections], row(id), 1);
         for (; sorted < sorted_.size(); ++sorted) sorted_[sorted]->insert(id, rows(), payload(id)[0]);
@@ -164,6 +183,7 @@ void Map::enter_indexes(uint32_t id) {
 }
 
 void Map::leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept {
+    if (by_key_) by_key_->erase_beside(id, row(id));
     for (size_t i = 0; i < groups; ++i) indexes_[i]->erase(id);
     for (size_t i = 0; i < projections; ++i) support(projections_[i], row(id), -1);
     for (size_t i = 0; i < sorted; ++i) sorted_[i]->erase(id, rows());
@@ -228,6 +248,7 @@ void Map::add_sorted(std::vector<unsigned> key, unsigned value, const Dictionary
 }
 
 const GroupIndex* Map::index(const std::vector<unsigned>& key) const {
+    if (by_key_ && by_key_->key() == key) return by_key_.get();
     for (const auto& index : indexes_) {
         if (index->key() == key) return index.get();
     }
@@ -250,6 +271,7 @@ const SortedIndex* Map::sorted(const std::vector<unsigned>& key, unsigned value,
 
 void Map::commit() {
     suspects_.clear();
+    if (by_key_) by_key_->commit();
     for (auto& index : indexes_) index->commit();
     for (auto& projection : projections_) projection.map->commit();
     if (high() > 1024 && size() * 4 < high()) {
@@ -264,7 +286,7 @@ void Map::commit() {
 // Builds a copy without gaps and takes its place, so that a failure in between changes nothing. Projections have
 // maps of their own, which shrink by themselves.
 void Map::compact() {
-    Map fresh(arity_, layout_, seed_);
+    Map fresh(arity_, layout_, seed_, key());
     fresh.table_.reserve(size());
     fresh.records_.reserve(size() * stride_);
     for (const auto& index : indexes_) fresh.indexes_.push_back(std::make_unique<GroupIndex>(index->key(), seed_));
@@ -278,11 +300,13 @@ void Map::compact() {
     records_.swap(fresh.records_);
     free_ = fresh.free_;
     // Triggers and readers point at the index objects, so these stay and only their contents move.
-    for (size_t i = 0; i < indexes_.size(); ++i) std::swap(*indexes_[i], *fresh.indexes_[i]);
+    if (by_key_) by_key_->swap_groups(*fresh.by_key_);
+    for (size_t i = 0; i < indexes_.size(); ++i) indexes_[i]->swap_groups(*fresh.indexes_[i]);
     for (size_t i = 0; i < sorted_.size(); ++i) std::swap(*sorted_[i], *fresh.sorted_[i]);
 }
 
 void Map::undoing(bool value) {
+    if (by_key_) by_key_->undoing(value);
     for (auto& index : indexes_) index->undoing(value);
     for (auto& projection : projections_) projection.map->undoing(value);
 }
@@ -291,6 +315,7 @@ void Map::clear() {
     table_.clear();
     records_.trim(4096);
     free_ = NIL;
+    if (by_key_) by_key_->clear();
     for (auto& index : indexes_) index->clear();
     for (auto& projection : projections_) projection.map->clear();
     for (auto& index : sorted_) index->clear();
@@ -298,6 +323,7 @@ void Map::clear() {
 
 size_t Map::bytes() const {
     size_t total = sizeof(*this) + table_.bytes() + records_.bytes();
+    if (by_key_) total += sizeof(*by_key_) + by_key_->bytes();
     for (const auto& index : indexes_) total += sizeof(*index) + index->bytes();
     for (const auto& projection : projections_) total += sizeof(projection) + projection.map->bytes();
     for (const auto& index : sorted_) total += sizeof(*index) + index->bytes();

@@ -1,6 +1,8 @@
 // A map from tuples of codes to payloads, with its indexes (source 003, section 2.7).
 //
 // An entry is one record: its codes, then its payload; a record whose count is zero is free. Entry ids are 32 bits.
+// Entries are hashed by all their columns, or by those of a key that a table has: then the map itself is the index by
+// that key. That a key has several entries, as within a batch it may, only makes the look-up of one of them longer.
 // An index whose key and values are all columns groups the entries; one on fewer columns is a projection: a map of
 // its own whose count is the number of supporting entries.
 #pragma once
@@ -33,10 +35,11 @@ public:
     static constexpr unsigned MAX_ARITY = 64;
     static constexpr size_t MANY_ROWS = 256;
 
-    Map(unsigned arity, Layout layout, const Seed& seed)
-        : arity_(arity), layout_(std::move(layout)), stride_(arity + layout_.words), seed_(seed) {
-        if (arity > MAX_ARITY) throw std::invalid_argument("a map has at most 64 columns");
-    }
+    // With `key`, columns in their order, entries are hashed by these.
+    Map(unsigned arity, Layout layout, const Seed& seed, const std::vector<unsigned>& key = {});
+    Map(const Map&) = delete;
+    Map& operator=(const Map&) = delete;
+    ~Map() = default;
 
     unsigned arity() const { return arity_; }
     const Layout& layout() const { return layout_; }
@@ -48,7 +51,11 @@ public:
     const int64_t* payload(uint32_t id) const { return row(id) + arity_; }
     bool alive(uint32_t id) const { return payload(id)[0] != 0; }
 
-    uint32_t tag(const int64_t* key) const { return seed_.tag(key, arity_); }
+    // The columns by which entries are hashed, if not by all.
+    std::vector<unsigned> key() const { return by_key_ ? by_key_->key() : std::vector<unsigned>(); }
+    bool is_keyed() const { return by_key_ != nullptr; }
+
+    uint32_t tag(const int64_t* row) const { return by_key_ ? by_key_->row_tag(row) : seed_.tag(row, arity_); }
     void prefetch(uint32_t tag) const { table_.prefetch(tag); }
     void prefetch_record(uint32_t tag) const {
         uint32_t id = table_.guess(tag);
@@ -64,6 +71,17 @@ public:
         return table_.find(tag, [&](uint32_t id) { return same(row(id), key, arity_); });
     }
     uint32_t find(const int64_t* key) const { return find(key, tag(key)); }
+
+    // An entry with the given values in the columns by which entries are hashed.
+    uint32_t find_keyed(const int64_t* values, uint32_t tag) const {
+        const std::vector<unsigned>& columns = by_key_->key();
+        return table_.find(tag, [&](uint32_t id) {
+            for (size_t i = 0; i < columns.size(); ++i) {
+                if (row(id)[columns[i]] != values[i]) return false;
+            }
+            return true;
+        });
+    }
 
     // Fetches what adding these rows will touch, in the table, the records and the indexes, one step for all at a
     // time, so that the misses of a block overlap.
@@ -147,7 +165,9 @@ public:
 private:
     uint32_t insert(const int64_t* key, uint32_t tag, const int64_t* payload);
     void erase(uint32_t id, uint32_t tag) noexcept;
-    void enter_indexes(uint32_t id);
+    // An entry of the same key, if entries are hashed by one.
+    uint32_t find_other(const int64_t* row, uint32_t tag) const;
+    void enter_indexes(uint32_t id, uint32_t other);
     void leave_indexes(uint32_t id, size_t groups, size_t projections, size_t sorted) noexcept;
     void support(Projection& projection, const int64_t* row, int64_t change);
     // Tells counted indexes by how much the count of an entry that is there has changed.
@@ -171,6 +191,7 @@ private:
     size_t load_floats(const int64_t* records, size_t words);
     void load_entries();
     void load_indexes();
+    void verify_keys() const;
 
     auto rows() const {
         return [this](uint32_t id) { return row(id); };
@@ -185,11 +206,35 @@ private:
     uint32_t free_ = NIL;
     uint64_t marked_size_ = 0;
     std::vector<SumLimit> limits_;
-    Array<uint32_t> suspects_;  // entries that exceeded a limit since the last commit
+    Array<uint32_t> suspects_;            // entries that exceeded a limit since the last commit
+    std::unique_ptr<GroupIndex> by_key_;  // if entries are hashed by a key
     std::vector<std::unique_ptr<GroupIndex>> indexes_;
     std::vector<Projection> projections_;
     std::vector<std::unique_ptr<SortedIndex>> sorted_;
     bool counted_ = false;  // whether one of them is
 };
+
+inline void GroupIndex::prefetch(uint32_t tag) const {
+    if (hashed_) {
+        hashed_->prefetch(tag);
+    } else {
+        groups_.prefetch(tag);
+    }
+}
+
+inline void GroupIndex::prefetch_record(uint32_t tag) const {
+    if (hashed_) {
+        hashed_->prefetch_record(tag);
+    } else {
+        groups_.prefetch_record(tag);
+    }
+}
+
+inline uint64_t GroupIndex::find(const int64_t* key, uint32_t tag) const {
+    uint32_t group = groups_.find(key, tag);
+    if (group != NIL || !hashed_) return group;
+    uint32_t entry = hashed_->find_keyed(key, tag);
+    return entry == NIL ? NIL : ALONE | entry;
+}
 
 }  // namespace ivme

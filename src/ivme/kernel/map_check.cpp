@@ -1,4 +1,5 @@
 // Whether a map is what it says: digests, and the checks of tests.
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -47,6 +48,23 @@ void require(bool holds, const char* what) {
 
 }  // namespace
 
+// The index by the key finds what one with a group for each key has.
+void Map::verify_keys() const {
+    GroupIndex expected(by_key_->key(), seed_);
+    for (uint32_t id = 0; id < high(); ++id) {
+        if (alive(id)) expected.insert(id, row(id));
+    }
+    uint64_t crowded = 0;
+    expected.groups().each([&](uint32_t group) {
+        const int64_t* key = expected.groups().key(group);
+        Members all = expected.members(group), found = by_key_->members(by_key_->find(key, by_key_->tag(key)));
+        require(std::is_permutation(all.begin(), all.begin() + all.n, found.begin(), found.begin() + found.n),
+                "the entries of a key are others");
+        crowded += all.n > 1;
+    });
+    require(crowded == by_key_->groups().size(), "a key of one entry has a group");
+}
+
 void Map::verify() const {
     uint64_t live = 0;
     for (uint32_t id = 0; id < high(); ++id) {
@@ -64,6 +82,7 @@ void Map::verify() const {
         }
     }
     require(live == size(), "the table does not hold the entries");
+    if (by_key_) verify_keys();
     for (const auto& index : indexes_) {
         uint64_t counted = 0;
         index->groups().each([&](uint32_t group) {

@@ -86,7 +86,9 @@ void Map::load_entries() {
         for (unsigned i = 0; i < n; ++i) {
             if (!alive(start + i)) throw std::invalid_argument("an entry to load has no count");
             if (find(row(start + i), tags[i]) != NIL) throw std::invalid_argument("an entry to load is there twice");
+            uint32_t other = find_other(row(start + i), tags[i]);
             table_.insert(tags[i], start + i);
+            if (other != NIL) by_key_->insert_beside(other, start + i, row(start + i));
         }
     }
 }
@@ -97,7 +99,7 @@ void Map::load_indexes() {
     for (auto& index : indexes_) {
         for (uint32_t start = 0; start < count; start += BLOCK) {
             uint32_t tags[BLOCK], n = std::min<uint32_t>(BLOCK, count - start);
-            for (unsigned i = 0; i < n; ++i) index->warm_slot(tags[i] = index->tag(row(start + i)));
+            for (unsigned i = 0; i < n; ++i) index->warm_slot(tags[i] = index->row_tag(row(start + i)));
             for (unsigned i = 0; i < n; ++i) index->warm_group(tags[i]);
             for (unsigned i = 0; i < n; ++i) index->warm_tail(tags[i]);
             for (unsigned i = 0; i < n; ++i) index->insert(start + i, row(start + i));

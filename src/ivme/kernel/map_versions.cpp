@@ -14,7 +14,11 @@ std::unique_ptr<Index> copy_of(const Index& index, bool full) {
 }  // namespace
 
 std::unique_ptr<Map> Map::copy(bool full) const {
-    auto made = std::make_unique<Map>(arity_, layout_, seed_);
+    auto made = std::make_unique<Map>(arity_, layout_, seed_, key());
+    if (by_key_ && full) {
+        GroupIndex groups(*by_key_);
+        made->by_key_->swap_groups(groups);
+    }
     for (const auto& index : indexes_) made->indexes_.push_back(copy_of(*index, full));
     for (const auto& index : sorted_) made->sorted_.push_back(copy_of(*index, full));
     made->counted_ = counted_;
@@ -30,7 +34,8 @@ void Map::swap_entries(Map& other) noexcept {
     std::swap(table_, other.table_);
     records_.swap(other.records_);
     std::swap(free_, other.free_);
-    for (size_t i = 0; i < indexes_.size(); ++i) std::swap(*indexes_[i], *other.indexes_[i]);
+    if (by_key_) by_key_->swap_groups(*other.by_key_);
+    for (size_t i = 0; i < indexes_.size(); ++i) indexes_[i]->swap_groups(*other.indexes_[i]);
     for (size_t i = 0; i < sorted_.size(); ++i) std::swap(*sorted_[i], *other.sorted_[i]);
     for (size_t i = 0; i < projections_.size(); ++i) projections_[i].map->swap_entries(*other.projections_[i].map);
 }
@@ -51,6 +56,7 @@ const Map* Map::twin(const Map* map, const Map& other) const {
 }
 
 const GroupIndex* Map::twin(const GroupIndex* index, const Map& other) const {
+    if (index == by_key_.get()) return other.by_key_.get();
     for (size_t i = 0; i < indexes_.size(); ++i) {
         if (indexes_[i].get() == index) return other.indexes_[i].get();
     }

@@ -25,6 +25,7 @@ Part resolve(const PartSpec& spec) {
     Part part;
     part.target = spec.map;
     part.places = spec.key;
+    require(!spec.map->is_keyed(), "the parts of a partition are hashed by all their columns");
     if (spec.key.size() + spec.values.size() != spec.map->arity()) {
         const Projection* projection = spec.map->projection(spec.key, spec.values);
         require(projection, "a partition needs a projection that its map does not have");

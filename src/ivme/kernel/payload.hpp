@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "exact_float.hpp"
@@ -22,7 +23,7 @@ namespace ivme {
 // Those of floats are rounded at each step, as the sums of a covariance ring are (decision 0381).
 enum class Slot : uint8_t { I64, F64, I128, I192, Joint64, Joint192, JointF64 };
 
-inline unsigned width(Slot slot) {
+constexpr unsigned width(Slot slot) {
     switch (slot) {
         case Slot::I64:
         case Slot::Joint64:
@@ -37,6 +38,10 @@ inline unsigned width(Slot slot) {
             return FLOAT_WORDS;
     }
 }
+
+// A slot that is known when a loop over it is compiled.
+template <Slot slot>
+using Kind = std::integral_constant<Slot, slot>;
 
 // A float as a word; zero is the word of zero, of either sign.
 inline double double_of(int64_t word) { return std::bit_cast<double>(word); }
@@ -81,26 +86,90 @@ struct Layout {
         }
     }
 
+    // Visits where the words of each slot begin, and its kind as a constant.
+    template <class Visit>
+    void each_slot(Visit visit) const {
+        unsigned at = 1;
+        for (Slot slot : slots) {
+            switch (slot) {
+                case Slot::I64:
+                    visit(at, Kind<Slot::I64>());
+                    break;
+                case Slot::F64:
+                    visit(at, Kind<Slot::F64>());
+                    break;
+                case Slot::I128:
+                    visit(at, Kind<Slot::I128>());
+                    break;
+                case Slot::I192:
+                    visit(at, Kind<Slot::I192>());
+                    break;
+                case Slot::Joint64:
+                    visit(at, Kind<Slot::Joint64>());
+                    break;
+                case Slot::Joint192:
+                    visit(at, Kind<Slot::Joint192>());
+                    break;
+                case Slot::JointF64:
+                    visit(at, Kind<Slot::JointF64>());
+                    break;
+            }
+            at += width(slot);
+        }
+    }
+
+    // total := left + right, of one slot; `total` may be either.
+    template <Slot slot>
+    void add_slot(Kind<slot>, int64_t* total, const int64_t* left, const int64_t* right) const {
+        if constexpr (slot == Slot::JointF64) {
+            *total = word_of(double_of(*left) + double_of(*right));
+        } else if constexpr (width(slot) == 1) {
+            *total = wrapped_sum(*left, *right);
+        } else if constexpr (slot == Slot::F64) {
+            add_float(total, left, right, *pool);
+        } else {
+            add_words<width(slot)>(total, left, right);
+        }
+    }
+
+    // total := factor · right, of one slot; `total` may be `right`.
+    template <Slot slot>
+    void scale_slot(Kind<slot>, int64_t* total, int64_t factor, const int64_t* right) const {
+        if constexpr (slot == Slot::JointF64) {
+            *total = word_of(static_cast<double>(factor) * double_of(*right));
+        } else if constexpr (width(slot) == 1) {
+            *total = wrapped_product(factor, *right);
+        } else if constexpr (slot == Slot::F64) {
+            scale_float(total, factor, right, *pool);
+        } else {
+            scale_words<width(slot)>(total, factor, right);
+        }
+    }
+
+    // left := left · right, of one slot; their counts are c and d.
+    template <Slot slot>
+    void multiply_slot(Kind<slot>, int64_t* left, int64_t c, int64_t d, const int64_t* right) const {
+        if constexpr (slot == Slot::I64) {
+            *left = wrapped_sum(wrapped_product(c, *right), wrapped_product(d, *left));
+        } else if constexpr (slot == Slot::F64) {
+            multiply_float(left, c, d, right, *pool);
+        } else if constexpr (slot == Slot::Joint64) {
+            *left = wrapped_product(*left, *right);
+        } else if constexpr (slot == Slot::JointF64) {
+            *left = word_of(double_of(*left) * double_of(*right));
+        } else if constexpr (slot == Slot::Joint192) {
+            multiply_three_words(left, right);
+        } else {
+            multiply_words<width(slot)>(left, c, d, right);
+        }
+    }
+
     // total := left + right; `total` may be either. The result says by how many times 2^64 the count is off: 0 if it
     // fits.
     [[nodiscard]] int add(int64_t* total, const int64_t* left, const int64_t* right) const {
         int carry = left[0] < 0 ? -1 : 1;
         if (!add_overflows(left[0], right[0], &total[0])) carry = 0;
-        unsigned at = 1;
-        for (Slot slot : slots) {
-            if (slot == Slot::JointF64) {
-                total[at] = word_of(double_of(left[at]) + double_of(right[at]));
-            } else if (width(slot) == 1) {
-                total[at] = wrapped_sum(left[at], right[at]);
-            } else if (slot == Slot::F64) {
-                add_float(total + at, left + at, right + at, *pool);
-            } else if (slot == Slot::I128) {
-                add_words<2>(total + at, left + at, right + at);
-            } else {
-                add_words<3>(total + at, left + at, right + at);
-            }
-            at += width(slot);
-        }
+        each_slot([&](unsigned at, auto kind) { add_slot(kind, total + at, left + at, right + at); });
         return carry;
     }
 
@@ -149,21 +218,7 @@ struct Layout {
     // total := factor · right, for a plain multiplicity; `total` may be `right`. False if the count does not fit.
     [[nodiscard]] bool scale(int64_t* total, int64_t factor, const int64_t* right) const {
         bool overflow = multiply_overflows(factor, right[0], &total[0]);
-        unsigned at = 1;
-        for (Slot slot : slots) {
-            if (slot == Slot::JointF64) {
-                total[at] = word_of(static_cast<double>(factor) * double_of(right[at]));
-            } else if (width(slot) == 1) {
-                total[at] = wrapped_product(factor, right[at]);
-            } else if (slot == Slot::F64) {
-                scale_float(total + at, factor, right + at, *pool);
-            } else if (slot == Slot::I128) {
-                scale_words<2>(total + at, factor, right + at);
-            } else {
-                scale_words<3>(total + at, factor, right + at);
-            }
-            at += width(slot);
-        }
+        each_slot([&](unsigned at, auto kind) { scale_slot(kind, total + at, factor, right + at); });
         return !overflow;
     }
 
@@ -172,25 +227,7 @@ struct Layout {
     [[nodiscard]] bool multiply(int64_t* left, const int64_t* right) const {
         int64_t c = left[0], d = right[0];
         bool overflow = multiply_overflows(c, d, &left[0]);
-        unsigned at = 1;
-        for (Slot slot : slots) {
-            if (slot == Slot::I64) {
-                left[at] = wrapped_sum(wrapped_product(c, right[at]), wrapped_product(d, left[at]));
-            } else if (slot == Slot::F64) {
-                multiply_float(left + at, c, d, right + at, *pool);
-            } else if (slot == Slot::I128) {
-                multiply_words<2>(left + at, c, d, right + at);
-            } else if (slot == Slot::Joint64) {
-                left[at] = wrapped_product(left[at], right[at]);
-            } else if (slot == Slot::JointF64) {
-                left[at] = word_of(double_of(left[at]) * double_of(right[at]));
-            } else if (slot == Slot::Joint192) {
-                multiply_three_words(left + at, right + at);
-            } else {
-                multiply_words<3>(left + at, c, d, right + at);
-            }
-            at += width(slot);
-        }
+        each_slot([&](unsigned at, auto kind) { multiply_slot(kind, left + at, c, d, right + at); });
         return !overflow;
     }
 };
@@ -221,6 +258,12 @@ inline Slot parse_slot(const std::string& name) {
     if (name == "joint f64") return Slot::JointF64;
     if (name == "joint i192" || name == "joint d192") return Slot::Joint192;
     throw std::invalid_argument("a slot is i64, f64, i128, d128, i192, d192 or a joint one, not " + name);
+}
+
+inline std::vector<Slot> parse_slots(const std::vector<std::string>& names) {
+    std::vector<Slot> slots;
+    for (const auto& name : names) slots.push_back(parse_slot(name));
+    return slots;
 }
 
 inline Limit parse_limit(const std::string& name) {

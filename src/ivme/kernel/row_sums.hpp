@@ -13,6 +13,7 @@
 #include "delta.hpp"
 #include "errors.hpp"
 #include "hash.hpp"
+#include "payload_columns.hpp"
 
 namespace ivme {
 
@@ -54,19 +55,27 @@ private:
         const int64_t* codes = from[0] + row;
         if (!is_small(codes[0])) make_places(static_cast<uint64_t>(codes[0]));
         unsigned words = rows_.layout.words;
-        size_t run = 0;
-        while (run < most && is_small(codes[run])) {
-            uint32_t& place = places_[static_cast<size_t>(codes[run])];
-            const int64_t* payload = payloads + (row + run) * words;
-            if (!place) {
-                place = static_cast<uint32_t>(append(from, row + run, payload) + 1);
-            } else {
-                add_run(place - 1, 0, payload, 1);
-            }
-            ++run;
-            if (words == 1) run += add_counts(codes + run, payload + 1, most - run);
+        uint32_t places[BLOCK];
+        for (size_t done = 0;;) {
+            const int64_t* next = payloads + (row + done) * words;
+            if (words == 1) done += add_counts(codes + done, next, most - done);
+            size_t n = find_places(from, row + done, std::min<size_t>(BLOCK, most - done), places);
+            add_at([&](size_t i) { return size_t{places[i]}; }, payloads + (row + done) * words, n);
+            done += n;
+            if (done == most || !is_small(codes[done])) return done;
         }
-        return run;
+    }
+
+    // Where as many rows are as have small codes; those that are new come with a payload of zero.
+    size_t find_places(const int64_t* const* from, size_t row, size_t most, uint32_t* places) {
+        const int64_t* codes = from[0] + row;
+        size_t n = 0;
+        for (; n < most && is_small(codes[n]); ++n) {
+            uint32_t& place = places_[static_cast<size_t>(codes[n])];
+            if (!place) place = static_cast<uint32_t>(append(from, row + n) + 1);
+            places[n] = place - 1;
+        }
+        return n;
     }
 
     // Adds the counts of as many rows as are there, while they fit.
@@ -105,7 +114,7 @@ private:
             while (same < run && known[same] == given[same]) ++same;
             run = same;
         }
-        add_run(first, 1, payloads + row * rows_.layout.words, run);
+        add_at([first](size_t i) { return first + i; }, payloads + row * rows_.layout.words, run);
         last_ += run;
         return run;
     }
@@ -119,13 +128,13 @@ private:
             while (same < run && from[c][row + same] == known) ++same;
             run = same;
         }
-        add_run(last_, 0, payloads + row * rows_.layout.words, run);
+        add_at([this](size_t) { return last_; }, payloads + row * rows_.layout.words, run);
         return run;
     }
 
     // Adds rows by their hashes, up to one with a small code; how many.
     size_t look_up(const int64_t* const* from, const int64_t* payloads, size_t start, unsigned most) {
-        uint32_t tags[BLOCK];
+        uint32_t tags[BLOCK], places[BLOCK];
         unsigned arity = count_of(rows_.columns), n = most;
         for (unsigned i = 0; arity == 1 && i < n; ++i) n = is_small(from[0][start + i]) ? i : n;
         if (rows_.n + n > room_) table_.reserve(room_ = 2 * (rows_.n + n));
@@ -136,14 +145,14 @@ private:
         for (unsigned i = 0; i < n; ++i) {
             size_t row = start + i;
             uint32_t place = table_.find(tags[i], [&](uint32_t known) { return is_at(known, from, row); });
-            const int64_t* payload = payloads + row * rows_.layout.words;
             if (place == NIL) {
-                last_ = append(from, row, payload);
-                table_.insert(tags[i], static_cast<uint32_t>(last_));
-            } else {
-                add_run(last_ = place, 0, payload, 1);
+                place = static_cast<uint32_t>(append(from, row));
+                table_.insert(tags[i], place);
             }
+            places[i] = place;
         }
+        add_at([&](size_t i) { return size_t{places[i]}; }, payloads + start * rows_.layout.words, n);
+        if (n) last_ = places[n - 1];
         return n;
     }
 
@@ -154,20 +163,19 @@ private:
         return true;
     }
 
-    size_t append(const int64_t* const* from, size_t row, const int64_t* payload) {
+    // A new row, with a payload of zero.
+    size_t append(const int64_t* const* from, size_t row) {
         size_t place = rows_.extend(1);
         for (size_t c = 0; c < rows_.columns.size(); ++c) rows_.columns[c][place] = from[c][row];
-        std::copy_n(payload, rows_.layout.words, rows_.payload(place));
+        std::fill_n(rows_.payload(place), rows_.layout.words, 0);
         return place;
     }
 
-    // Adds payloads to those of a row, of the row `step` behind it, and so on.
-    void add_run(size_t place, size_t step, const int64_t* payloads, size_t n) {
-        unsigned words = rows_.layout.words;
-        for (size_t i = 0; i < n; ++i, place += step) {
-            int64_t* total = rows_.payloads.data() + place * words;
-            if (int carry = rows_.layout.add(total, total, payloads + i * words)) carries_[place] += carry;
-        }
+    // Adds payloads to those of the rows whose places `place` gives.
+    template <class Place>
+    void add_at(Place place, const int64_t* payloads, size_t n) {
+        add_each(rows_.layout, rows_.payloads.data(), place, payloads, n,
+                 [&](size_t i, int by) { carries_[place(i)] += by; });
     }
 
     Seed seed_;

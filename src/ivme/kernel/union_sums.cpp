@@ -1,6 +1,7 @@
 // Reading all rows of a union at once, for one request or for many.
 #include <algorithm>
 
+#include "payload_columns.hpp"
 #include "probe.hpp"
 #include "row_sums.hpp"
 #include "union.hpp"
@@ -223,14 +224,20 @@ const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, 
     if (first && reader.layout == plan_->layout) return found.payloads.data();
     const Layout& layout = from.layout;
     products_.resize(found.n * layout.words);
-    for (size_t i = 0; i < found.n; ++i) {
-        int64_t* product = products_.data() + i * layout.words;
-        const int64_t* right = found.payloads.data() + i * reader.layout.words;
-        size_t before = first ? 0 : static_cast<size_t>(found.requests[i]);
-        std::copy_n(from.payload(before), layout.words, product);
-        bool fits = reader.layout.plain() ? layout.scale(product, right[0], product) : layout.multiply(product, right);
-        if (!fits) throw Overflow();
+    factors_.resize(found.n);
+    auto before = [&](size_t i) { return from.payload(first ? 0 : static_cast<size_t>(found.requests[i])); };
+    bool fits;
+    if (reader.layout.plain()) {
+        for (size_t i = 0; i < found.n; ++i) factors_[i] = before(i);
+        fits = scale_each(layout, products_.data(), found.payloads.data(), factors_.data(), found.n);
+    } else {
+        for (size_t i = 0; i < found.n; ++i) {
+            std::copy_n(before(i), layout.words, products_.data() + i * layout.words);
+            factors_[i] = found.payloads.data() + i * layout.words;
+        }
+        fits = multiply_each(layout, products_.data(), factors_.data(), found.n);
     }
+    if (!fits) throw Overflow();
     return products_.data();
 }
 

@@ -17,9 +17,16 @@ def column(*values: int) -> Any:
 class OneMap:
     """A kernel with a single map that takes the rows it is given, codes first, then what is summed."""
 
-    def __init__(self, arity: int, slots: Sequence[str] = (), lifts: Sequence[str] = (), check: str = "") -> None:
+    def __init__(
+        self,
+        arity: int,
+        slots: Sequence[str] = (),
+        lifts: Sequence[str] = (),
+        check: str = "",
+        key: Sequence[int] = (),
+    ) -> None:
         self.kernel = Kernel(12345)
-        self.map = self.kernel.add_map(arity, slots)
+        self.map = self.kernel.add_map(arity, slots, key)
         lifted = [(lift, arity + i) for i, lift in enumerate(lifts)]
         load: Any = ("load", 0, 0, list(range(arity)), [], [], [], lifted)
         self.trigger = self.kernel.add_trigger(1, slots, [load, ("add", 0, self.map, check)])
@@ -40,11 +47,15 @@ class OneMap:
 
 
 class Path:
-    """Q(A, C) = R(A, B), S(B, C), classical: a change of R joins S, is summed, and is added to Q."""
+    """Q(A, C) = R(A, B), S(B, C), classical: a change of R joins S, is summed, and is added to Q.
 
-    def __init__(self) -> None:
+    With `keyed`, the entries of S are hashed by B.
+    """
+
+    def __init__(self, *, keyed: bool = False) -> None:
         self.kernel = kernel = Kernel(99)
-        self.r, self.s, self.q = (kernel.add_map(2, []) for _ in range(3))
+        self.r, self.q = (kernel.add_map(2, []) for _ in range(2))
+        self.s = kernel.add_map(2, [], [0] if keyed else [])
         kernel.add_index(self.r, [1], [0])
         kernel.add_index(self.s, [0], [1])
         kernel.add_index(self.q, [0], [1])

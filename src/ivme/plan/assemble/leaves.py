@@ -56,6 +56,7 @@ def leaves_of(query: Query, fracture: Fracture) -> Leaves:
             tuple(names[variable] for variable in atom.variables),
             _positions(atom, joined - _never_null(atom, query.table(atom.relation))),
             lifts if any(lift is not None and lift != _ONE for lift in lifts) else (),
+            key=_key(atom, query.table(atom.relation)),
         )
         sources.append((edge.label, source))
     named = sorted((query.input.index(fracture.original(name)), name) for name in fracture.whole.input)
@@ -88,6 +89,16 @@ def _never_null(atom: Atom, table: Table) -> frozenset[str]:
     key = {name.lower() for name in table.primary_key or ()}
     named = zip(atom.columns, atom.terms, strict=True)
     return frozenset(t for c, t in named if isinstance(c, ColumnRef) and c.name.lower() in key and isinstance(t, str))
+
+
+def _key(atom: Atom, table: Table) -> tuple[int, ...]:
+    """Where the variables of the primary key are among the atom's, if it has all of them."""
+    named = zip(atom.columns, atom.terms, strict=True)
+    terms = {c.name.lower(): t for c, t in named if isinstance(c, ColumnRef) and isinstance(t, str)}
+    key = [name.lower() for name in table.primary_key or ()]
+    if atom.closure or not terms.keys() >= set(key):
+        return ()
+    return tuple(sorted({atom.variables.index(terms[name]) for name in key}))
 
 
 def _positions(atom: Atom, variables: frozenset[str]) -> tuple[int, ...]:

@@ -244,7 +244,18 @@ class Storage:
         exponent = self.sizes.exponent(self.edges(node), node.schema)
         chosen = self._existing[key][0] if key in self._existing else self._unused(name)
         counted = node.counted if isinstance(node, StoredView) else None
-        return ir.Map(chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted)
+        hashed = self._primary_key(node) if role == "leaf" else ()
+        return ir.Map(
+            chosen, self.variables(node), role, exponent, sums, (), (), atoms, indicators, counted, key=hashed
+        )
+
+    def _primary_key(self, node: Node) -> tuple[int, ...]:
+        """Which columns of a leaf's map are the primary key of its relation. Heavy and light parts have none: their
+        degrees are counted by group."""
+        assert isinstance(node, Leaf | IndicatorLeaf)
+        source, variables = self.catalog.sources[node.label], self.variables(node)
+        key = [source.schema[place] for place in source.key]
+        return () if self.catalog.splits or not set(key) <= set(variables) else tuple(map(variables.index, key))
 
     def declare_heavy(self, split: Split) -> str:
         """The name of the map of a partition's heavy keys."""

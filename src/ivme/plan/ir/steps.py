@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from ivme.query.model import Atom
@@ -30,6 +30,8 @@ class Map:
     are ordered indexes, for MIN and MAX, and `ranked_by` those that also count, for percentiles. `atoms` are the labels
     of the atoms below, and `indicators` those that only filter. With `counted`, an entry is the number of distinct
     tuples over these variables in their join (see `plan.marks`). The map holds at most N^exponent entries.
+    `key` are the columns of an enforced primary key, if it has one: at the end of a batch no two entries agree on
+    them. A runtime may find entries by these columns without an index; answers do not depend on it.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Map:
     indicators: tuple[tuple[str, tuple[str, ...]], ...] = ()
     counted: tuple[str, ...] | None = None
     ranked_by: tuple[Index, ...] = ()
+    key: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.schema)})"
@@ -82,7 +85,9 @@ class Source:
     `schema[i]` is the name of `atom.variables[i]` in the plan: inputs are renamed by the fracture. With `lifts`, one
     for each slot of the payload and None where another leaf lifts, the payload of a row of weight m is m times the
     lifted values (see algebra.ring); without, it is m. `part` is the HL-signature of the part of the relation that the
-    leaf holds; a `Load` reads all of it, and filters behind it choose the part.
+    leaf holds; a `Load` reads all of it, and filters behind it choose the part. `key` says where the columns of the
+    relation's primary key are in `schema`, if it has one and they are all there; it is not part of what a map is
+    known by.
     """
 
     atom: Atom
@@ -91,6 +96,7 @@ class Source:
     not_null: tuple[int, ...] = ()
     lifts: tuple[Lift | None, ...] = ()
     part: tuple[Side, ...] = ()
+    key: tuple[int, ...] = field(default=(), repr=False)
 
     def __str__(self) -> str:
         where = f" where {self.atom.where}" if self.atom.where is not None else ""
