@@ -215,7 +215,7 @@ public:
     // The bytes that they take in a dictionary.
     size_t bytes() const {
         size_t total = 0;
-        for (size_t i = 0; i < n_; ++i) total += Dictionary::bytes_of(static_cast<size_t>(at_[i + 1] - at_[i]));
+        for (size_t i = 0; i < n_; ++i) total += StoredText::bytes(static_cast<size_t>(at_[i + 1] - at_[i]));
         return total;
     }
 

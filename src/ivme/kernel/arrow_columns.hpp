@@ -66,6 +66,7 @@ public:
             encoded += !shared[c];
         }
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
+        if (rows < MANY_STRINGS) loose.clear();
         std::vector<EncodingJob> jobs;
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
@@ -110,6 +111,8 @@ public:
 private:
     // So many rows take longer than to wake a thread.
     static constexpr size_t MANY_ROWS = 128;
+    // Of fewer strings it is not worth finding out whether most are new.
+    static constexpr size_t MANY_STRINGS = 64;
 
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;

@@ -1,4 +1,4 @@
-// Tables in Python: made and dropped, looked up by row, and read as columns.
+// Tables in Python: made and dropped, looked up by row, read as columns, and checked with all maps.
 #include <nanobind/stl/optional.h>
 
 #include <limits>
@@ -24,6 +24,15 @@ auto reading(Kernel& kernel, Work work) {
     nb::gil_scoped_release release;
     auto lock = kernel.reading();
     return work();
+}
+
+// Reading that compares strings.
+template <class Work>
+auto comparing(Kernel& kernel, Work work) {
+    return reading(kernel, [&] {
+        auto strings = kernel.hold_dictionaries();
+        return work();
+    });
 }
 
 int64_t weight_of(Kernel& kernel, size_t id, const std::vector<int64_t>& row) {
@@ -222,6 +231,8 @@ void bind_heap(nb::class_<Kernel>& kernel) {
              })
         .def("heap_small_weights", &small_weights_of)
         .def("heap_rows_of_keys", &rows_of_keys)
+        .def("digest", [](Kernel& k) { return comparing(k, [&] { return k.digest(); }); })
+        .def("verify", [](Kernel& k) { comparing(k, [&] { k.verify(); }); })
         .def("let_be_loose", &let_be_loose, nb::keep_alive<1, 4>())
         .def("heap_rows", &rows_of, nb::arg("heap"), nb::arg("columns") = nb::none(), nb::arg("loose") = false);
 }

@@ -1,6 +1,5 @@
 // Strings and byte strings as codes. A string keeps its code for as long as something holds it: `sweep` takes back the
-// codes that have no mark (codes.hpp), and they are given again. Strings are kept once, one after the other, each
-// behind its length.
+// codes that have no mark (codes.hpp), and they are given again.
 //
 // Loose strings are not in the table: each has a code of its own, even if another string is equal to it. That is for
 // columns that nobody compares (decision 0590); `enter` gives a loose string the code that all equal ones have.
@@ -18,6 +17,7 @@
 #include "array.hpp"
 #include "hash.hpp"
 #include "short_text.hpp"
+#include "stored_text.hpp"
 
 namespace ivme {
 
@@ -129,9 +129,8 @@ public:
         starts_.reserve(starts_.size() + strings);
         text_.reserve(text_.size() + bytes);
     }
-    static size_t bytes_of(size_t length) { return head_bytes(length) + length; }
-    // Gives strings that were mostly new codes of their own, but for those that were encoded to find that out. There is
-    // room, so that nothing moves that others read meanwhile.
+    // Gives strings that were mostly new codes of their own, but for those that were sampled. There is room, so that
+    // nothing moves that others read meanwhile.
     template <class Offsets, class Valid>
     void encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         for (size_t i = 0; i < n; ++i) {
@@ -143,8 +142,8 @@ public:
         }
     }
 
-    // `encode_all` in two halves. The first changes nothing, so that several threads may take a part each: the codes of
-    // strings that have one, and the hashes of all others.
+    // The first half of `encode_all`, which changes nothing, so that several threads may take a part each: the codes of
+    // strings that have one, and the hashes of all others. The second, ParallelEntry, gives codes to these.
     template <class Offsets, class Valid>
     void find_all(const char* text, Offsets at, size_t first, size_t end, Valid valid, int64_t* codes,
                   uint32_t* tags) const {
@@ -164,7 +163,6 @@ public:
             }
         }
     }
-    // The second, ParallelEntry, gives codes to the others.
 
     // Gives strings the codes from the base on; those that are not valid are codes that no string has. False if the
     // dictionary was not empty, or a string is there twice.
@@ -201,7 +199,7 @@ public:
             if (!is_kept(id)) continue;
             size_t length = text_at(starts_[id]).size();
             kept += weight(length);
-            bytes += head_bytes(length) + length;
+            bytes += StoredText::bytes(length);
             ++strings;
             end = id + 1;
         }
@@ -262,7 +260,6 @@ private:
     static constexpr uint64_t LOOSE = uint64_t{1} << 62;
     static constexpr size_t SAMPLED = 32;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
-    static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
 
     // What no string's code is.
     int64_t absent() const { return base_ - 1; }
@@ -294,10 +291,7 @@ private:
         if (free_ == NIL && high() >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
         table_.reserve_one();
         starts_.reserve(starts_.size() + 1);
-        size_t start = text_.size();
-        text_.resize(start + head_bytes(text.size()) + text.size());
-        write(text_.data() + start, text);
-        uint32_t id = take_id(start);
+        uint32_t id = take_id(StoredText::append(text_, text));
         table_.insert(hashed, id);
         count_added(weight(text.size()));
         return id;
@@ -305,12 +299,9 @@ private:
 
     // There is room.
     uint32_t append_loose(std::string_view text) {
-        size_t start = text_.size();
-        text_.resize(start + head_bytes(text.size()) + text.size());
-        write(text_.data() + start, text);
         ++loose_;
         count_added(weight(text.size()));
-        return take_id(start | LOOSE);
+        return take_id(StoredText::append(text_, text) | LOOSE);
     }
 
     // A code for the string that starts there, one that was taken back before a new one. There is room.
@@ -355,11 +346,7 @@ private:
         for (uint32_t id = 0; id < end; ++id) {
             starts[id] = is_kept(id) ? starts_[id] : FREE;
             if (!moves || !is_kept(id)) continue;
-            std::string_view string = text_at(starts_[id]);
-            size_t start = text.size();
-            starts[id] = start | (starts_[id] & LOOSE);
-            text.resize(start + head_bytes(string.size()) + string.size());
-            write(text.data() + start, string);
+            starts[id] = StoredText::append(text, text_at(starts_[id])) | (starts_[id] & LOOSE);
         }
         free_ = link_free(starts);
         loose_ = strings - table.size();
@@ -379,22 +366,7 @@ private:
         return next;
     }
 
-    static size_t head_bytes(size_t length) { return length < LONG ? 1 : 9; }
-
-    static void write(char* at, std::string_view text) {
-        uint64_t length = text.size();
-        *at = static_cast<char>(length < LONG ? length : LONG);
-        if (length >= LONG) std::memcpy(at + 1, &length, 8);
-        if (length) std::memcpy(at + head_bytes(length), text.data(), length);
-    }
-
-    std::string_view text_at(uint64_t start) const {
-        const char* at = text_.data() + (start & ~LOOSE);
-        uint64_t length = static_cast<unsigned char>(*at);
-        if (length < LONG) return {at + 1, length};
-        std::memcpy(&length, at + 1, 8);
-        return {at + 9, length};
-    }
+    std::string_view text_at(uint64_t start) const { return StoredText::read(text_.data() + (start & ~LOOSE)); }
 
     bool is_free(uint32_t id) const { return starts_[id] & FREE; }
 

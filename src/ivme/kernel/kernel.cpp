@@ -383,20 +383,6 @@ NB_MODULE(_kernel, m) {
              })
         .def("memory_bytes", [](Kernel& k) { return shared(k, [&] { return k.bytes(); }); })
         .def("release_buffers", [](Kernel& k) { exclusively(k, [&] { k.release_buffers(); }); })
-        .def("digest",
-             [](Kernel& k) {
-                 return shared(k, [&] {
-                     auto strings = k.hold_dictionaries();
-                     return k.digest();
-                 });
-             })
-        .def("verify",
-             [](Kernel& k) {
-                 shared(k, [&] {
-                     auto strings = k.hold_dictionaries();
-                     k.verify();
-                 });
-             })
         .def_prop_ro("operations", [](Kernel& k) {
             return look(k, [&] { return k.machine.operations + k.read_operations.load(); });
         });

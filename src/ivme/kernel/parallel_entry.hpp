@@ -86,7 +86,7 @@ private:
         size_t strings = 0, bytes = 0;
         each_first([&](NewString& string) {
             string.start = to.text_.size() + bytes;
-            bytes += Dictionary::head_bytes(string.length) + string.length;
+            bytes += StoredText::bytes(string.length);
             ++strings;
         });
         if (to.high() + strings >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
@@ -113,7 +113,7 @@ private:
     void write(NewStrings& piece) {
         for (NewString& string : piece.strings) {
             piece.codes[string.row] = dictionary_.base_ + string.first->id;
-            if (string.first == &string) Dictionary::write(dictionary_.text_.data() + string.start, string.view());
+            if (string.first == &string) StoredText::write(dictionary_.text_.data() + string.start, string.view());
         }
     }
 

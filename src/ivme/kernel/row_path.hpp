@@ -133,8 +133,7 @@ public:
     const nb::object& table() const { return table_; }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
-    // columns, and says whether they turn back no more. The columns `loose` may have loose strings in the table, and
-    // nothing else takes them.
+    // columns, and says whether they turn back no more. Nothing but the table takes `loose` columns of strings.
     void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare,
                     std::vector<unsigned> loose) {
         arrow_ = &nb::cast<ArrowColumns&>(columns);
@@ -152,7 +151,7 @@ public:
         rows.n = static_cast<size_t>(array->length);
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
-        if (comes && rows.n >= MANY_STRINGS) rows.loose = loose_;
+        if (comes) rows.loose = loose_;
         nb::gil_scoped_release release;
         if (!arrow_->encode_all(*array, rows.shared, rows.codes, rows.brought, rows.loose, kernel_.team().threads))
             return false;
@@ -202,8 +201,6 @@ public:
 private:
     using Words = std::vector<int64_t>;
     static constexpr uint64_t few_operations = 4096;
-    // Fewer strings are not worth finding out whether most are new.
-    static constexpr size_t MANY_STRINGS = 64;
 
     bool encoded(nb::handle row, Words& words) {
         std::vector<PyObject*> values;

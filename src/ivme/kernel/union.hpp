@@ -178,7 +178,7 @@ private:
     std::optional<GroupTable> seen_;
     std::unique_ptr<Prober> prober_;
     Array<int64_t> products_;
-    Array<const int64_t*> factors_;
+    std::vector<const int64_t*> factors_;
     std::optional<Block> answers_;  // all rows of the only request, of which so many were taken
     size_t taken_ = 0;
 };
