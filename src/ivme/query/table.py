@@ -135,6 +135,12 @@ class Table:
         key = {name.lower() for name in self.primary_key}
         return tuple(i for i, column in enumerate(self.columns) if column.name.lower() in key)
 
+    @property
+    def declared_key(self) -> tuple[Column, ...]:
+        """The columns of the primary key in the order in which it was declared, as keys are given."""
+        found = [self.column(name) for name in self.primary_key or ()]
+        return tuple(column for column in found if column is not None)
+
     def without_defaults(self) -> Table:
         """The table as rows that go see it: they have all columns."""
         return replace(self, defaults=()) if self.defaults else self

@@ -142,7 +142,7 @@ def _parameters(step: Step) -> dict[str, Any]:
 def _read_keys(keys: list[Any], table: Table) -> list[Any]:
     if not table.key_positions:
         return keys  # the batch says what is wrong
-    part = Table(table.name, tuple(table.columns[position] for position in table.key_positions))
+    part = Table(table.name, table.declared_key)
     return read_rows([key if isinstance(key, list | dict) else [key] for key in keys], part)
 
 

@@ -148,11 +148,13 @@ def matched(names: Iterable[Any], table: Table, where: str) -> list[int | None]:
 
 
 def keyed_rows(table: Table, keys: Any) -> list[Row]:
-    """Rows that have primary keys, each a value, a tuple or a mapping, and NULL in all other columns."""
+    """Rows that have primary keys, each a value, a tuple or a mapping, and NULL in all other columns.
+
+    Values of a tuple are in the order in which the primary key was declared."""
     if isinstance(keys, str | bytes | Mapping) or not isinstance(keys, Iterable):
         raise DataError(f"table {table.name}: {shown(keys)} is not a list of keys; wrap it in a list")
-    places = table.key_positions
-    part = Table(table.name, tuple(table.columns[position] for position in places))
+    part = Table(table.name, table.declared_key)
+    places = [table.columns.index(column) for column in part.columns]
     listed = [key if isinstance(key, tuple | list | Mapping) else (key,) for key in keys]
     made = []
     for key in positional(listed, part):
