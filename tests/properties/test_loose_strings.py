@@ -20,6 +20,7 @@ from ivme.database import Database
 from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.errors import DataError, IvmeError
+from tests.example_counts import examples
 
 SCHEMA = {"id": "int", "kind": "string", "note": "string", "raw": "binary"}
 ARROW = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("note", pa.string()), ("raw", pa.binary())])
@@ -174,7 +175,7 @@ class LooseStrings(RuleBasedStateMachine):
 
 
 TestLooseStrings = LooseStrings.TestCase
-TestLooseStrings.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestLooseStrings.settings = settings(max_examples=examples(30), stateful_step_count=25, deadline=None)
 
 
 @pytest.fixture

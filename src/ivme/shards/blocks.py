@@ -42,7 +42,8 @@ def planned_views(
 def fragments_of(entry: ViewEntry, catalog: ShardCatalog, *, whole_rows: bool) -> list[tuple[ViewEntry, bool]]:
     """The fragments of a view that no key spreads, and whether each is to have whole rows; the last is the view.
 
-    Empty if nothing is gained by them, or one reads a closure, the clock or a view that cannot feed it.
+    Empty if nothing is gained by them, or one reads a closure, the clock, or a view that cannot feed it, or has values
+    of a parameter to look up.
     """
     views = views_read(entry, catalog)
     if entry.options or entry.routing.shards < 2 or not all(can_feed(view, catalog) for view in views):
@@ -89,9 +90,16 @@ class _Cover:
 
     @property
     def can_be_cut(self) -> bool:
+        """Not where a request for a value that occurs nowhere is one for NULL: only one engine knows all values."""
         queries = [block for block in self.blocks if isinstance(block, Query)]
         is_timed = any(table.name == CLOCK for block in self.blocks if block is not None for table in block.tables)
-        return not is_timed and not any(query.has_closures for query in queries)
+        return not is_timed and not self._looks_up and not any(query.has_closures for query in queries)
+
+    @property
+    def _looks_up(self) -> bool:
+        """Whether values of parameters are looked up in a block of all values that they are compared with."""
+        last, names = self.blocks[-1], {block: block for block, _ in self.script.selects}
+        return isinstance(last, Query) and any(self.script.known(last, names))
 
     def of_view(self) -> list[tuple[ViewEntry, bool]]:
         last = len(self.script) - 1
