@@ -48,8 +48,8 @@ public:
     unsigned append_parts() const;
     void append_part(unsigned part, const int64_t* const* columns, const int64_t* weights, size_t n);
 
-    // From now on the column may have loose strings of this dictionary; false if it cannot. Whoever adds rows, commits,
-    // rolls back or looks for a row keeps the strings of the dictionary where they are meanwhile.
+    // From now on the column may have loose strings of this dictionary; false if it cannot. No string may be added to
+    // the dictionary while rows are added, looked up, committed or rolled back.
     bool let_be_loose(unsigned column, Dictionary* dictionary);
     // Whether the strings of a column are the same if, and only if, their codes are.
     bool is_entered(unsigned column) const { return !loose_[column] || entered_[column] >= high(); }

@@ -75,7 +75,7 @@ class SqlScript:
         """A block over the tables, and over earlier blocks, which are tables called `blocks[their name here]`."""
         query = None if self.whole is None else replace(self.whole, name=name)
         if query is None:
-            node = _renamed(self.selects[number][1], blocks)
+            node = renamed(self.selects[number][1], blocks)
             if is_union(node):
                 return read_union(self.source, node, tables, name)
             if is_pairing(node):
@@ -107,7 +107,7 @@ class SqlScript:
 
     def text(self, number: int, blocks: Mapping[str, str]) -> str:
         """A block as SQL, under the names that blocks have in the database."""
-        node = _renamed(self.selects[number][1], blocks)
+        node = renamed(self.selects[number][1], blocks)
         found = self.ordered.get(self.selects[number][0])
         if found is not None:
             return f"{exact_text(node)} {found.order.text}"
@@ -127,7 +127,8 @@ class SqlScript:
         return "" if self.order is None else self.order.text
 
 
-def _renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
+def renamed(select: exp.Expr, blocks: Mapping[str, str]) -> exp.Expr:
+    """A block with other names for the tables that it reads."""
     node = select.copy()
     for table in node.find_all(exp.Table):
         if table.name in blocks:

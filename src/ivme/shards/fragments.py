@@ -21,7 +21,7 @@ from ivme.query.read_select import ReadSelect
 from ivme.query.rewrite.script import Ordered
 from ivme.query.shape import ordered_columns
 from ivme.query.sql_pairing import is_pairing
-from ivme.query.sql_script import SqlScript
+from ivme.query.sql_script import SqlScript, renamed
 from ivme.query.sql_union import is_union
 from ivme.query.typed import typed
 from ivme.query.union import Union, typed_union
@@ -78,7 +78,7 @@ def fragment(script: SqlScript, view: str, members: Sequence[int], name: str, ta
     inside = [script.selects[number][0] for number in members]
     outside = {block: called for block, called in names.items() if block not in inside}
     nodes = dict(script.selects)
-    selects = {block: _renamed(nodes[block], outside) for block in inside}
+    selects = {block: renamed(nodes[block], outside) for block in inside}
     called = {block: names[block] for block in inside} | {inside[-1]: block_name(name, 0), "": block_name(name, 0)}
     orders = {block: each for block, each in script.ordered.items() if block in inside}
     is_last = members[-1] == len(script) - 1
@@ -143,11 +143,3 @@ def select_all(columns: Iterable[str], relation: str) -> exp.Select:
     items = [exp.column(exp.to_identifier(c, quoted=True), "r").as_(exp.to_identifier(c, quoted=True)) for c in columns]
     table = exp.Table(this=exp.to_identifier(relation, quoted=True), alias=exp.TableAlias(this=exp.to_identifier("r")))
     return exp.select(*items).from_(table)
-
-
-def _renamed(node: exp.Expr, names: Mapping[str, str]) -> exp.Expr:
-    found = node.copy()
-    for table in found.find_all(exp.Table):
-        if table.name in names:
-            table.this.set("this", names[table.name])
-    return found
