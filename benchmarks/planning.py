@@ -2,8 +2,8 @@
 
     python -m benchmarks.planning [--runs 3] [--only NAME]
 
-`create_view` of each shape over empty tables, in CPU time of this process, the least of some runs, each in a database of
-its own; the goal is 0.3 s. Exits with 1 if one takes longer.
+`create_view` of each shape over empty tables, in CPU time of this process, the least of some runs, each in a database
+of its own; the goal is 0.3 s. Exits with 1 if one takes longer.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def planned(text: str, *, keyed: bool) -> tuple[float, Any]:
     """The CPU time of one `create_view`, and what it says of the view."""
     db = Database()
     for table in parse_rule(text).tables:
-        key = {"primary_key": [table.column_names[0]]} if keyed and table.name != "F" else {}
-        db.create_table(table.name, dict.fromkeys(table.column_names, "int"), **key)
+        key = [table.column_names[0]] if keyed and table.name != "F" else None
+        db.create_table(table.name, dict.fromkeys(table.column_names, "int"), primary_key=key)
     before = process_time()
     view = db.create_view("view", text)
     return process_time() - before, view.explain()
