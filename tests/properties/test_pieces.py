@@ -165,12 +165,12 @@ def test_sums_of_floats_are_exact_while_others_ask() -> None:
         extra = [(source.choice(values),) for _ in rows] if name in "SU" else [()] * len(rows)
         db.insert(name, [(*row, *more) for row, more in zip(rows, extra, strict=True)])
     lazy, whole = db.create_view("lazy", text, strategy="request"), db.create_view("whole", text, strategy="view-tree")
-    assert lazy.explain().plan.blueprint.branches[0].pieces
+    assert plan_with("request", parse_rule(text)).blueprint.branches[0].pieces
     readers = [lazy.items(A=a) for a in range(4)]
     found: list[list[Any]] = [[] for _ in readers]
     for _ in range(200):
-        for rows, reader in zip(found, readers, strict=True):
-            rows += [row for row in [next(reader, None)] if row is not None]
+        for mine, reader in zip(found, readers, strict=True):
+            mine += [row for row in [next(reader, None)] if row is not None]
     assert [sorted(rows) for rows in found] == [sorted(whole.items(A=a)) for a in range(4)]
     assert any(found)
 
