@@ -188,3 +188,23 @@ def test_a_count_that_does_not_fit_is_an_error(weights: tuple[int, int, int]) ->
         with pytest.raises(DataError, match="does not fit 64 bits"):
             read()
     assert [*view.items(A=1)] == [((1, 1, 1), 1)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_that_are_being_read_outlive_the_plan(backend: str) -> None:
+    """Somebody follows the view, for whom it is maintained, and then it is dropped."""
+    db, rows = path_database(backend, range(6))
+    a = rows["R"][0][0]
+    expected = joined(rows, a)
+    reading = db.view("q")(A=a)
+    found = Counter([next(reading) for _ in range(70)])
+    feed = db.view("q").changes()
+    db.delete("R", rows["R"])
+    assert sum(weight for change in feed for weight in change.values()) < 0
+    found.update(next(reading) for _ in range(10))
+    feed.close()
+    db.drop_view("q")
+    for name in "RST":
+        db.drop_table(name)
+    found.update(reading)
+    assert found == expected
