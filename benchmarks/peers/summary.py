@@ -36,6 +36,11 @@ def short_table(report: Report, link: str) -> str:
     if shared:
         head = "on Spark, beside recomputing the same SQL"
         parts.append(_table(head, shared, lambda result: SHARE.sub("", result.title), _share))
+        parts.append(
+            '"Through the stream" is a whole micro-batch of a pipeline: Spark reads the changes, and they are stored '
+            "durably, exactly once. The other lines apply the same changes in the process of the driver, and read the "
+            "answer."
+        )
     parts += [
         f"The {result.title}: {shown(result.ratio)} times as fast as {result.peer} of the same SQL."
         for result in spark
