@@ -389,6 +389,9 @@ def test_a_view_with_parameters_in_a_query_is_refused_with_how_to_read_it(query:
         ),
         ("DROP TABLE t CASCADE", "drop the views that read it first, by DROP VIEW"),
         ("SHOW CREATE VIEW v", "SHOW VIEWS (with their SQL)"),
+        ("CREATE VIEW w AS SELECT id FROM t WHERE SUM(id) > 3 GROUP BY id", "compare aggregates in HAVING"),
+        ("SELECT id FROM t WHERE id = %s", "write a parameter as :name"),
+        ("INSERT INTO t VALUES (%s)", "write a parameter as :name"),
     ],
 )
 def test_what_other_systems_have_and_ivme_lacks_is_refused_with_the_way_to_do_it(statement: str, way: str) -> None:
