@@ -156,6 +156,8 @@ def read_document(path: Path) -> Node:
     """The root of a YAML file."""
     try:
         text = path.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise PipelineError(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(f"{path} cannot be read: {error}") from error
     try:
