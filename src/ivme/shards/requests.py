@@ -11,6 +11,7 @@ from ivme.shards.catalog import ShardCatalog
 from ivme.shards.distribute import packed_by_shard
 from ivme.shards.functions import NamedFunction
 from ivme.shards.message import Message
+from ivme.shards.parts import EngineKey
 from ivme.shards.service import Forward, ShardService
 from ivme.shards.shard import Shard, large_views
 
@@ -63,6 +64,11 @@ def _keys(shard: Shard, message: Message) -> Message:
     return Message({}, (shard.rows_of_keys(message.head["table"], message.tables[0]),))
 
 
+def _change(shard: Shard, message: Message) -> Message:
+    table = message.head["table"]
+    return Message({}, (shard.engines[EngineKey(table)].resolved(table, message.head, *message.tables),))
+
+
 def _spread(shard: Shard, head: Mapping[str, Any], forward: Forward) -> Message:
     """Puts this shard's rows of a view's tables to the shards where the view wants them; to which."""
     packed = packed_by_shard(shard.spread(ShardCatalog.from_json(head["catalog"]), head["view"]))
@@ -113,6 +119,7 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "parts": _parts,
     "table": _table,
     "keys": _keys,
+    "change": _change,
     "degrees": _degrees,
     "status": _status,
     "snapshot": _snapshot,

@@ -289,7 +289,8 @@ class Shard:
             found[key] = self.engines[key].grown(table) if key in self.engines else Engine.of_table(table)
         for view in catalog.views:
             made = sharding(view, catalog.tables)
-            found |= {key: self.engines.get(key) or Engine.of_view(made) for key in self._keys(view)}
+            for key in self._keys(view):
+                found[key] = self.engines[key].grown_view(made) if key in self.engines else Engine.of_view(made)
         return found
 
     def _keys(self, view: ViewEntry) -> list[EngineKey]:
