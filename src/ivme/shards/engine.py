@@ -25,6 +25,7 @@ from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.distribute import with_weights
+from ivme.shards.engine_plans import create_view
 from ivme.shards.functions import defined
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
 from ivme.shards.sharding import Sharding, needs_merging
@@ -109,8 +110,7 @@ class Engine:
     def _made(self, sharding: Sharding) -> View:
         made: Any = None
         for name, query, options in sharding.engine_views():
-            given: Any = query
-            made = self._database.create_view(name, given, **options)
+            made = create_view(self._database, name, query, options)
         return made  # type: ignore[no-any-return]
 
     def explain(self) -> Explanation:
