@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ivme import planning
+from ivme.plan.strategy.choose import choose
 from ivme.shards import engine_plans
 from ivme.shards.database import ShardedDatabase
 from tests.sharded_databases import LocalCluster
@@ -21,7 +22,7 @@ OUTER = "SELECT R.a, R.b, S.a AS c FROM R LEFT JOIN S ON R.b = S.a"
 def planned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of views and blocks that are planned."""
     engine_plans._plans.clear()
-    names, choose = list[str](), planning.choose
+    names = list[str]()
 
     def noted(analysis: Any, *given: Any) -> Any:
         names.append(analysis.query.name)
