@@ -28,6 +28,7 @@ from ivme.shards.distribute import with_weights
 from ivme.shards.engine_plans import create_view
 from ivme.shards.functions import defined
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
+from ivme.shards.parts import EngineKey
 from ivme.shards.sharding import Sharding, needs_merging
 from ivme.shards.sum_bounds import is_large, largest_part, watched_sums
 from ivme.shards.table_changes import read_change, row_batch
@@ -315,3 +316,8 @@ def change_schema(sharding: Sharding) -> pa.Schema:
     ]
     fields += [pa.field(name, arrow_type(type_)) for name, type_ in zip(names, sharding.typed.head, strict=True)]
     return pa.schema([*fields, pa.field(WEIGHT, pa.int64())])
+
+
+def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:
+    """The views whose sums may not fit, as far as these engines know."""
+    return sorted({key.name for key, engine in engines.items() if engine.is_large})
