@@ -74,6 +74,8 @@ void UnionCursor::read_all(Block& block, uint64_t& operations, unsigned threads)
         read_disjoint(block, operations);
     } else if (!plan_->outputs) {
         read_points(block, operations);
+    } else if (!plan_->pieces.empty()) {
+        read_pieces(block, operations);
     } else if (plan_->answered) {
         read_answers(block, operations);
     } else {
