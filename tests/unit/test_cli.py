@@ -137,6 +137,15 @@ def test_the_demo_without_a_name_is_the_first_look_and_says_what_else_there_is(m
     assert ["first", "first"] == shown
 
 
+def test_sql_with_a_comma_within_braces_is_refused_with_the_quotes_that_it_needs(tmp_path: Path) -> None:
+    """YAML takes the comma of `{sql: SELECT a, b FROM t}` for the end of the field."""
+    (tmp_path / "p.yml").write_text(
+        "tables: {t: {columns: {a: int}}}\nviews: {v: {sql: SELECT a, COUNT(*) AS n FROM t GROUP BY a}}\n", "utf-8"
+    )
+    said = run("plan", str(tmp_path / "p.yml")).stderr
+    assert "unknown field COUNT(*) AS n FROM t GROUP BY a. Put a text that contains a comma in quotes" in said
+
+
 def test_a_pipeline_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
     result = run("plan", str(tmp_path / "none.yml"))
     assert f"ivme: there is no file {tmp_path / 'none.yml'}\n" == result.stderr

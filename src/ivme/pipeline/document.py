@@ -55,7 +55,9 @@ class Node:
         for key, node in found.items():
             if key not in known:
                 close = difflib.get_close_matches(key, known, 1)
-                hint = f"; did you mean {close[0]}?" if close else ""
+                hint = f"; did you mean {close[0]}?" if close else "."
+                if " " in key:
+                    hint = ". Put a text that contains a comma in quotes: in {...}, a comma begins the next field."
                 node.refuse(f"{self.name} has an unknown field {key}{hint} The fields are {', '.join(known)}")
         for key in needed:
             if key not in found:
