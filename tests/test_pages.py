@@ -9,10 +9,13 @@ import ast
 import importlib.util
 import os
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import ivme
 from ivme.query import spellings
@@ -114,3 +117,39 @@ def test_the_list_of_functions_is_the_table_of_functions() -> None:
     if os.environ.get("IVME_UPDATE_GOLDEN"):
         path.write_text(page.replace(shown, listed() + "\n"), "utf-8")
     assert listed() + "\n" == shown, f"run IVME_UPDATE_GOLDEN=1 pytest {__file__}"
+
+
+def _release_notes(version: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "scripts/release-notes", version], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_the_notes_of_a_release_are_those_of_its_version() -> None:
+    assert "### Added" in _release_notes("Unreleased").stdout
+    refused = _release_notes("99.0")
+    assert (1, "") == (refused.returncode, refused.stdout)
+    assert "CHANGELOG.md has no section '## 99.0'" in refused.stderr
+
+
+def test_workflows_run_scripts_and_pages_that_exist() -> None:
+    """They cannot be run here, so at least their paths are checked."""
+    lines = [
+        step["run"]
+        for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+        for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values()
+        for step in job["steps"]
+        if "run" in step
+    ]
+    named = [
+        word for line in lines for word in line.split() if re.fullmatch(r"(\.ci|docs|scripts|tests)/[\w./-]+", word)
+    ]
+    assert len(named) > 5
+    assert [] == [word for word in named if not (ROOT / word).exists()]
+
+
+def test_windows_gets_the_switches_of_its_own_build_tool() -> None:
+    """MSBuild refuses ninja's -j, and with it every build on Windows."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["scikit-build"]
+    (windows,) = (each for each in settings["overrides"] if each["if"] == {"platform-system": "^win32"})
+    assert all(not argument.startswith("-j") for argument in windows["build"]["tool-args"])

@@ -22,12 +22,13 @@ def short_table(report: Report, link: str) -> str:
     """How many times as fast ivme is: beside each kind of peer, and beside Spark for each share of changes."""
     spark = [result for result in report.results if result.peer.startswith("Spark")]
     shared = [result for result in spark if SHARE.search(result.title)]
-    here = [result for result in report.results if result not in spark]
+    here = _fastest(result for result in report.results if result not in spark)
     parts = [
         "The other system's time from a change to a fresh answer, divided by ivme's: at 10 ivme is ten times as fast, "
         "below 1 it is slower. "
-        "SQLite maintains counts and sums by triggers, and otherwise runs the query with indexes; a dash means not "
-        f"measured. Measured on {report.date}, {report.sizes} sizes, {report.machine}. [The report]({link}) has "
+        "DuckDB recomputes; SQLite maintains counts and sums by triggers, and otherwise runs the query with indexes; "
+        "PostgreSQL does the faster of REFRESH and the query with indexes. A dash means not measured. "
+        f"Measured on {report.date}, {report.sizes} sizes, {report.machine}. [The report]({link}) has "
         "times, quartiles and versions."
     ]
     if here:
@@ -36,6 +37,11 @@ def short_table(report: Report, link: str) -> str:
     if shared:
         head = "on Spark, beside recomputing the same SQL"
         parts.append(_table(head, shared, lambda result: SHARE.sub("", result.title), _share))
+        parts.append(
+            '"Through the stream" is a whole micro-batch of a pipeline: Spark reads the changes, and they are stored '
+            "durably, exactly once. The other lines apply the same changes in the process of the driver, and read the "
+            "answer."
+        )
     parts += [
         f"The {result.title}: {shown(result.ratio)} times as fast as {result.peer} of the same SQL."
         for result in spark
@@ -63,9 +69,19 @@ def _ratios(ratios: Iterable[float]) -> str:
     return " to ".join(ends)
 
 
+def _fastest(results: Iterable[Result]) -> list[Result]:
+    """Of each system and workload the way that is fastest, so that the table fits a narrow page."""
+    found: dict[tuple[str, str], Result] = {}
+    for result in results:
+        key = (result.title, _system(result))
+        if key not in found or result.ratio < found[key].ratio:
+            found[key] = result
+    return list(found.values())
+
+
 def _system(result: Result) -> str:
-    """SQLite has one column, whichever way it takes."""
-    return "SQLite" if result.peer.startswith("SQLite") else result.peer
+    """A system has one column, whichever way it takes."""
+    return result.peer.partition(",")[0]
 
 
 def _share(result: Result) -> str:

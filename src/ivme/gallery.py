@@ -1,4 +1,4 @@
-"""A gallery of views for `ivme demo`: one for each thing that an explanation has to say."""
+"""A gallery of views for `ivme demo gallery`: one for each thing that an explanation has to say."""
 
 from __future__ import annotations
 

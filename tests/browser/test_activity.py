@@ -20,7 +20,7 @@ def test_the_graph_leads_from_tables_over_views_to_subscribers(open_page: Open) 
             expect(page.locator(".flow-node.table")).to_have_count(2)
             expect(page.locator(".flow-node.view")).to_have_count(5)
             expect(page.locator(".flow .edge")).to_have_count(2 + 2 + 1 + 1 + 1)
-            expect(page.locator(".flow-node.view", has_text="busy")).to_contain_text("nobody follows it")
+            expect(page.locator(".flow-node.view", has_text="busy")).to_contain_text("no subscribers")
             with following(client, "busy") as events:
                 next(events)
                 expect(page.locator(".flow-node.subscribers")).to_contain_text("1 subscriber")

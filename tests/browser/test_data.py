@@ -93,7 +93,7 @@ def test_rows_that_are_there_several_times_are_said_to_be(open_page: Open) -> No
 
 def test_an_access_request_is_followed(open_page: Open, address: str, shop: Database) -> None:
     page = open_page(address, "#/view/search")
-    expect(page.locator(".data .message")).to_have_text("Give origin, dest to see rows.")
+    expect(page.locator(".data .message")).to_have_text("Enter origin, dest to see rows.")
     page.get_by_role("textbox", name="origin string").fill("London")
     page.get_by_role("textbox", name="dest string").fill("Zurich")
     page.get_by_role("textbox", name="dest string").press("Enter")

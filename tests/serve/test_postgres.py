@@ -151,6 +151,9 @@ def test_transactions_are_done_as_a_whole_or_not_at_all(server: Server, db: Data
         with pytest.raises(psycopg.errors.InFailedSqlTransaction):
             connection.execute("SELECT 1")
         connection.rollback()
+        with pytest.raises(psycopg.errors.UndefinedColumn):
+            connection.execute("SELECT nothing FROM items")
+        connection.rollback()
         connection.execute("CREATE TABLE more (k BIGINT)")
         connection.execute("DROP TABLE more")
     assert {2, 3} == {row[0] for row in db.table("items")}

@@ -63,7 +63,7 @@ def test_a_wrong_file_is_told_with_its_place_and_exit_code_2(tmp_path: Path) -> 
 
 
 def test_a_demo_that_is_not_there_is_told_which_are() -> None:
-    assert "there are gallery, first and flights" in ivme("demo", "trains").stderr
+    assert "there are first, gallery and flights" in ivme("demo", "trains").stderr
 
 
 def test_the_flight_network_is_the_same_every_time_and_its_pipeline_is_valid(tmp_path: Path) -> None:

@@ -119,14 +119,36 @@ def test_the_first_look_shows_a_view_that_equals_its_recomputation() -> None:
     show_first_look(Console(file=printed, width=100), orders=2_000)
     assert "An update costs a few look-ups" in printed.getvalue()
     assert "Oslo" in printed.getvalue()
-    assert "recomputed by Arrow, with equal rows" in printed.getvalue()
+    assert "Arrow recomputes the view" in printed.getvalue()
 
 
 def test_the_demo_shows_every_exhibit_and_a_summary() -> None:
-    result = run("demo")
+    result = run("demo", "gallery")
     assert result.exit_code == 0, result.stderr
     assert all(exhibit.title in result.stdout for exhibit in GALLERY)
-    assert "what the gallery shows" in result.stdout
+    assert "…" not in result.stdout.partition("what the gallery shows")[2], "the table is cut at 80 columns"
+
+
+def test_the_demo_without_a_name_is_the_first_look_and_says_what_else_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("ivme.demo.show_demo", lambda what, _: shown.append(what))
+    assert "ivme demo flights" in run("demo").stdout
+    assert "" == run("demo", "first").stdout
+    assert ["first", "first"] == shown
+
+
+def test_sql_with_a_comma_within_braces_is_refused_with_the_quotes_that_it_needs(tmp_path: Path) -> None:
+    """YAML takes the comma of `{sql: SELECT a, b FROM t}` for the end of the field."""
+    (tmp_path / "p.yml").write_text(
+        "tables: {t: {columns: {a: int}}}\nviews: {v: {sql: SELECT a, COUNT(*) AS n FROM t GROUP BY a}}\n", "utf-8"
+    )
+    said = run("plan", str(tmp_path / "p.yml")).stderr
+    assert "unknown field COUNT(*) AS n FROM t GROUP BY a. Put a text that contains a comma in quotes" in said
+
+
+def test_a_pipeline_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    result = run("plan", str(tmp_path / "none.yml"))
+    assert f"ivme: there is no file {tmp_path / 'none.yml'}\n" == result.stderr
 
 
 def test_the_gallery_has_rules_and_sql_and_classes_from_easy_to_hard() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -346,6 +346,70 @@ def test_floats_are_rounded_by_every_change_that_takes_rows(tmp_path: Path) -> N
     with pytest.raises(DataError, match="cannot be read as csv"):
         db.insert("t", tmp_path / "large.csv", round_floats=True)
     assert 5 == len(db.table("t"))
+
+
+def _refusal(work: Callable[[], object]) -> str:
+    with pytest.raises(IvmeError) as refused:
+        work()
+    return str(refused.value)
+
+
+def test_a_csv_file_that_does_not_fit_its_types_is_refused_with_the_row_and_the_value(tmp_path: Path) -> None:
+    """Arrow said `In CSV column #2: Rescaling Decimal value would cause data loss`, and nothing else."""
+    db, path = Database(), tmp_path / "orders.csv"
+    db.sql("CREATE TABLE orders (id INT, price DECIMAL(8, 2), day DATE)")
+    path.write_text("id,price,day\n1,2.50,2026-01-31\n2,3.999,2026-01-31\n")
+    said = _refusal(lambda: db.insert("orders", path))
+    assert "in row 2, '3.999' in column price is not of type decimal(8,2); round_floats=True" in said
+    path.write_text("id,price,day\n1,2.501,2026-01-31\n2,3,31/01/2026\n")
+    said = _refusal(lambda: db.insert("orders", path, round_floats=True))
+    assert "in row 2, '31/01/2026' in column day is not of type date; or load the file into a table of strings" in said
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT * FROM mine WHERE customer = 1", "SELECT m.id FROM mine(1) m", "CREATE VIEW w AS SELECT x FROM Mine"],
+)
+def test_a_view_with_parameters_in_a_query_is_refused_with_how_to_read_it(query: str) -> None:
+    """The column of the parameter was refused, as one that the view does not have."""
+    db = Database()
+    db.sql("CREATE TABLE orders (id INT, customer INT)")
+    db.sql("CREATE VIEW mine AS SELECT id FROM orders WHERE customer = :customer")
+    assert "read the rows for given values with db.view('mine')(customer=...)" in _refusal(lambda: db.sql(query))
+    assert "no column 'x'" in _refusal(lambda: db.sql("CREATE OR REPLACE VIEW mine AS SELECT x FROM orders"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "way"),
+    [
+        ("ALTER TABLE t ADD PRIMARY KEY (id)", "create another table with the key, INSERT INTO another SELECT"),
+        (
+            "ALTER TABLE t ADD CONSTRAINT one UNIQUE (id)",
+            "create another table with the key, INSERT INTO another SELECT",
+        ),
+        ("DROP TABLE t CASCADE", "drop the views that read it first, by DROP VIEW"),
+        ("SHOW CREATE VIEW v", "SHOW VIEWS (with their SQL)"),
+        ("CREATE VIEW w AS SELECT id FROM t WHERE SUM(id) > 3 GROUP BY id", "compare aggregates in HAVING"),
+        ("SELECT id FROM t WHERE id = %s", "write a parameter as :name"),
+        ("INSERT INTO t VALUES (%s)", "write a parameter as :name"),
+    ],
+)
+def test_what_other_systems_have_and_ivme_lacks_is_refused_with_the_way_to_do_it(statement: str, way: str) -> None:
+    db = Database()
+    db.sql("CREATE TABLE t (id INT); CREATE VIEW v AS SELECT id FROM t")
+    assert way in _refusal(lambda: db.sql(statement))
+
+
+def test_a_file_with_other_columns_than_the_table_is_refused_with_what_loads_it(tmp_path: Path) -> None:
+    db, path = Database(), tmp_path / "people.csv"
+    db.sql("CREATE TABLE people (id INT, name STRING)")
+    path.write_text("id,name,extra\n1,Ann,x\n")
+    way = _refusal(lambda: db.insert("people", path)).partition("the same: ")[2]
+    db.sql(way.replace(", then", ";"))
+    path.write_text("id\n2\n")
+    db.sql(_refusal(lambda: db.insert("people", path)).partition("the same: ")[2].partition(" leaves")[0])
+    assert [(1, "Ann"), (2, None)] == sorted(db.table("people"))
+    assert "load the file first: CREATE TABLE loaded AS" in _refusal(lambda: db.sql(f"SELECT id FROM '{path}'"))
 
 
 def test_statements_convert_the_numbers_of_parameters_and_files_as_constants(tmp_path: Path) -> None:

@@ -89,3 +89,25 @@ def test_a_frame_without_its_package_says_what_to_install(
 def test_an_import_of_another_module_is_not_explained() -> None:
     assert extras.explained(ModuleNotFoundError("x", name="mine.own")) is None
     assert "ivme[spark]" in str(extras.explained(ModuleNotFoundError("x", name="deltalake.exceptions")))
+
+
+def test_a_sink_whose_package_is_missing_is_refused_before_anything_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The tables were loaded and the views built first, for minutes."""
+    from ivme.pipeline.read import read_pipeline
+    from ivme.spark.pipeline import writers
+
+    (tmp_path / "p.yml").write_text(
+        "tables: {t: {columns: {a: int}}}\nviews: {v: {sql: SELECT a FROM t}}\n"
+        "sinks:\n  s: {view: v, format: iceberg, table: gold.v, options: {type: sql}}\n"
+        "  d: {view: v, format: delta, path: d}\n",
+        "utf-8",
+    )
+    pipeline = read_pipeline(tmp_path / "p.yml")
+    monkeypatch.setattr(writers, "has_delta", lambda _spark: False)
+    writers.require_packages(None, pipeline)  # type: ignore[arg-type]
+    for package, sink in (("pyiceberg", "s"), ("deltalake", "d")):
+        monkeypatch.setattr(extras, "find_spec", lambda name, missing=package: None if name == missing else name)
+        with pytest.raises(MissingPackageError, match=f"sink {sink} needs {package}"):
+            writers.require_packages(None, pipeline)  # type: ignore[arg-type]

@@ -73,7 +73,7 @@ def main(
 
     \b
     Start with
-      ivme demo           a gallery of views, and what they cost
+      ivme demo           a view over a million orders, and how fast it follows changes
       ivme shell shop/    SQL at a prompt, on a database in the directory shop
       ivme serve shop/    the same database in a browser, and over HTTP
     """
@@ -175,17 +175,25 @@ def restore(
 
 @app.command()
 def demo(
-    what: Annotated[str, typer.Argument(metavar="[gallery|first|flights]", help="What to show.")] = "gallery",
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[first|gallery|flights]",
+            help="A view over a million orders; what views of each class cost; a pipeline on local Spark.",
+        ),
+    ] = None,
     folder: Annotated[Path, typer.Option(help="The folder for the files of flights.")] = Path("demo"),
 ) -> None:
-    """Show views and their costs, one at work, or a pipeline."""
+    """Show a view at work, what views cost, or a pipeline."""
     with errors_shown():
         if what == "gallery":
             _show_gallery()
         else:
             from ivme.demo import show_demo
 
-            show_demo(what, folder)
+            show_demo(what or "first", folder)
+    if what is None:
+        print("More: `ivme demo gallery` explains what views cost, `ivme demo flights` runs a pipeline on local Spark")
 
 
 @app.command()
@@ -243,7 +251,7 @@ def _show_gallery() -> None:
 
     summary = Table(title="what the gallery shows", title_justify="left")
     for column in ("view", "class", "update", "delay", "lower bound"):
-        summary.add_column(column, no_wrap=column != "view")
+        summary.add_column(column, no_wrap=column in ("class", "delay"))
     for exhibit in GALLERY:
         found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
         _show(exhibit.title, exhibit.query, found)

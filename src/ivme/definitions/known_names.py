@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeGuard
 
 from ivme.errors import PlanError, UnknownNameError, shown
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from ivme.query.functions import Function
     from ivme.query.model import Table
     from ivme.query.read_select import ReadSelect
+    from ivme.query.sql_text import SqlText
     from ivme.view import View
     from ivme.views.base_view import BaseView
 
@@ -39,6 +41,17 @@ def check_sources(catalog: Catalog, tables: Iterable[Table]) -> None:
             )
         if state is not None and not state.table.columns:
             raise PlanError(f"view {table.name} has no columns, so other views cannot read it")
+
+
+def refuse_parameterised(catalog: Catalog, source: SqlText) -> None:
+    """Raises the same for a view with parameters after FROM or JOIN, whatever else the text was refused for.
+
+    A parameter is not a column: `FROM mine WHERE customer = 1` is refused at `customer`, which says nothing about why.
+    """
+    tables = {name.lower(): state.table for name, state in catalog.views.items()}
+    for word, name in pairwise(source.tokens):
+        if word.text.upper() in ("FROM", "JOIN") and name.text.lower() in tables:
+            check_sources(catalog, [tables[name.text.lower()]])
 
 
 def refuse_tables_of(query: str | ReadSelect, functions: Mapping[str, Function]) -> None:

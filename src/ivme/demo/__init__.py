@@ -1,4 +1,4 @@
-"""The demonstration: a network of flights, kept up to date by a pipeline on local Spark (`ivme demo flights`)."""
+"""Demonstrations: a view over a million orders, and a network of flights on local Spark (`ivme demo flights`)."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ def show_demo(what: str, folder: Path) -> None:
 
         show_flights(folder, Console())
     else:
-        raise IvmeError(f"there is no demo {what}; there are gallery, first and flights")
+        raise IvmeError(f"there is no demo {what}; there are first, gallery and flights")

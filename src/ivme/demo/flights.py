@@ -17,7 +17,6 @@ from ivme.demo.pipeline import SHOWN, VIEWS, DemoView, pipeline_text
 from ivme.errors import PipelineError
 from ivme.pipeline import read_pipeline
 from ivme.pipeline.state_database import StateView
-from ivme.plan.explain.as_text import summary_lines
 from ivme.query.parse import parse
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.events import Applied
@@ -67,7 +66,7 @@ def show_flights(folder: Path, console: Console, *, plot: bool = True) -> None:
         console.print(f"loaded by Spark, and the views built, in {time.perf_counter() - clock:.1f} s")
         _explain(driver, console)
         before = {view.name: _answers(driver, view) for view in SHOWN}
-        _headline(console, "The day begins: 20 files of 1,000 changes of routes, and 20 of fares that are upserted")
+        _headline(console, "A day of changes: 20 files for routes, and 20 files of upserts for fares")
         network.begin_day()
         with progress.shown():
             run(driver, once=True)
@@ -105,8 +104,9 @@ def _explain(driver: Driver, console: Console) -> None:
     for view in SHOWN:
         _headline(console, f"{view.name}: {view.title}")
         console.print(view.sql, markup=False, highlight=False)
-        lines = summary_lines(driver.database.view(view.name).explain())
-        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+        console.print(
+            f"\n{driver.database.view(view.name).explain().to_dict()['verdict']}", markup=False, highlight=False
+        )
 
 
 def _answers(driver: Driver, view: DemoView) -> list[tuple[str, str]]:
@@ -122,13 +122,15 @@ def _told(view: StateView, request: dict[str, str]) -> str:
     rows = sorted(view(**request))
     if len(rows) == 1 and len(rows[0]) == 1 and not isinstance(rows[0][0], str):
         return f"{rows[0][0]:,}"
+    if not rows:
+        return "none"
     shown = ", ".join(" ".join(map(str, row)) for row in rows[:4])
     return f"{len(rows)}: {shown}{', ...' if len(rows) > 4 else ''}"
 
 
 def _show_answers(console: Console, before: dict[str, list[tuple[str, str]]], after: dict[str, object]) -> None:
     _headline(console, "Answers before and after the day")
-    table = Table("asked", "before", "after")
+    table = Table("request", "before", "after")
     for name, answers in before.items():
         for (asked, old), (_, new) in zip(answers, after[name], strict=True):  # type: ignore[call-overload]
             table.add_row(asked, old, new)
@@ -180,8 +182,8 @@ def _show_refresh(console: Console, batches: list[Applied], refreshed: list[Refr
     table.add_row("ivme, the durable commit alone (median)", f"{engine:.3f}", f"{total / engine:,.1f}")
     console.print(table)
     console.print(
-        "In that time Spark answers one city pair, and finds all that is reachable by joins until nothing is new; "
-        "ivme has all pairs and cities ready, and answers for one at once.",
+        "Spark computes the flights of one city pair, and finds reachable airports by joining until nothing is new. "
+        "ivme is then ready to answer for every city pair and every city.",
         highlight=False,
     )
 
@@ -193,11 +195,12 @@ def _verify(driver: Driver, console: Console) -> None:
 
 
 def _farewell(folder: Path, console: Console, seconds: float) -> None:
-    _headline(console, f"Done in {seconds:.0f} s; it is all there to play with")
+    _headline(console, f"Done in {seconds:.0f} s; everything is in {folder}/")
     lines = [
         f"{folder}/flights.yml             the pipeline: change it, then ivme run {folder}/flights.yml",
         f"{folder}/data/changes            drop another file of changes here while it runs",
         f"{folder}/output                  what the sinks wrote: Delta tables, one merged by key, and Parquet",
         f"{folder}/refresh.png             the refresh times",
+        f"ivme explain {folder}/flights.yml   what each view costs, with the reasons",
     ]
     console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)

@@ -64,7 +64,7 @@ class DemoView:
 VIEWS: tuple[DemoView, ...] = (
     DemoView(
         "flights",
-        "flights by city pair: an access pattern",
+        "flights between two cities: a view with parameters",
         "SELECT r.no FROM routes r\n"
         "JOIN airports a ON r.src = a.id\n"
         "JOIN airports b ON r.dst = b.id\n"
@@ -73,14 +73,14 @@ VIEWS: tuple[DemoView, ...] = (
     ),
     DemoView(
         "triangles",
-        "triangles of airports: a cyclic count",
+        "triangles of airports: a count over a cyclic join",
         "SELECT COUNT(*) AS triangles\n"
         "FROM routes r JOIN routes s ON r.dst = s.src\n"
         "JOIN routes t ON s.dst = t.src AND t.dst = r.src",
     ),
     DemoView(
         "fares_by_city",
-        "what flights from each city cost: upserts, merged into a table",
+        "fares by city: fares arrive as upserts, and the result is merged into a table",
         "SELECT a.city, COUNT(*) AS flights, SUM(f.price) AS total\n"
         "FROM routes r JOIN fares f ON r.no = f.no\n"
         "JOIN airports a ON r.src = a.id\n"
@@ -89,7 +89,7 @@ VIEWS: tuple[DemoView, ...] = (
     DemoView("night", "the night flights, for the next view", "SELECT src, dst FROM routes WHERE night", shown=False),
     DemoView(
         "reachable",
-        "airports reachable from a city by night: a closure",
+        "airports that can be reached from a city by night: recursion",
         "WITH RECURSIVE reach(src, dst) AS (\n"
         "  SELECT src, dst FROM night\n"
         "  UNION\n"

@@ -55,7 +55,9 @@ class Node:
         for key, node in found.items():
             if key not in known:
                 close = difflib.get_close_matches(key, known, 1)
-                hint = f"; did you mean {close[0]}?" if close else ""
+                hint = f"; did you mean {close[0]}?" if close else "."
+                if " " in key:
+                    hint = ". Put a text that contains a comma in quotes: in {...}, a comma begins the next field."
                 node.refuse(f"{self.name} has an unknown field {key}{hint} The fields are {', '.join(known)}")
         for key in needed:
             if key not in found:
@@ -156,6 +158,8 @@ def read_document(path: Path) -> Node:
     """The root of a YAML file."""
     try:
         text = path.read_text("utf-8-sig")
+    except FileNotFoundError as error:
+        raise PipelineError(f"there is no file {path}") from error
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(f"{path} cannot be read: {error}") from error
     try:

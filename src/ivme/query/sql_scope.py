@@ -18,6 +18,19 @@ from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_text import SqlText
 from ivme.query.types import Type
 
+_FILES = (".csv", ".tsv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson")
+
+
+def _loading(name: str) -> str | None:
+    """How to load the file that stands in the place of a table; None if the name is not that of a file.
+
+    >>> _loading("trips.csv")
+    "load the file first: CREATE TABLE loaded AS SELECT * FROM 'trips.csv', then SELECT ... FROM loaded"
+    """
+    if not name.lower().endswith(_FILES):
+        return None
+    return f"load the file first: CREATE TABLE loaded AS SELECT * FROM '{name}', then SELECT ... FROM loaded"
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -82,7 +95,7 @@ class KnownTables:
             if candidate == name or (not quoted and candidate.lower() == name.lower()):
                 return candidate
         if self.declared:
-            raise self.source.unknown(f"there is no table {name!r}", node, nearest(name, known))
+            raise self.source.unknown(f"there is no table {name!r}", node, _loading(name) or nearest(name, known))
         self.inferred[name] = {}
         return name
 

@@ -280,7 +280,7 @@ def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], ins
         if (template := _template(source)) is not None:
             raise source.broken("this is a template, not SQL", template, _COMPILED) from error
         message, offset = _blame(source, error.errors[0] if error.errors else {})
-        raise source.broken(message, offset, _keyword(source, offset) or instead) from error
+        raise source.broken(message, offset, _advice(source, offset) or instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
     except Exception as error:
@@ -318,9 +318,11 @@ _BEFORE_NAMES = (TokenType.FROM, TokenType.JOIN, TokenType.INTO, TokenType.UPDAT
 """What the name of a table or view follows."""
 
 
-def _keyword(source: SqlText, offset: int | None) -> str | None:
-    """What to write for a word of SQL where the name of a table or view is expected; None if there is no such word."""
+def _advice(source: SqlText, offset: int | None) -> str | None:
+    """What to write for a word of SQL in the place of a name, and for `%s`; None for anything else."""
     for before, token in pairwise(source.tokens):
+        if (before.text, token.text) == ("%", "s") and before.end + 1 == token.start:
+            return "write a parameter as :name, and give it by name: db.sql(text, name=value)"
         if token.start == offset and before.token_type in _BEFORE_NAMES and token.text.isidentifier():
             return f'write "{token.text}", in double quotes, if that is a name: it is a word of SQL'
     return None

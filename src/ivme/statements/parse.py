@@ -144,7 +144,7 @@ def _show(source: SqlText) -> Show:
         case ["SHOW", "CLOCK"]:
             return Show(source, "CLOCK")
     place = source.tokens[min(1, len(source.tokens) - 1)].start
-    instead = "write SHOW TABLES, SHOW VIEWS or SHOW CLOCK; DESCRIBE name shows the columns of one"
+    instead = "write SHOW TABLES, SHOW VIEWS (with their SQL) or SHOW CLOCK; DESCRIBE name shows the columns of one"
     raise source.unsupported("only tables, views and the clock can be shown", place, instead)
 
 

@@ -35,6 +35,10 @@ _ALTER = (
     "write ALTER TABLE name ADD COLUMN column TYPE [DEFAULT value], DROP COLUMN column, RENAME COLUMN a TO b, "
     "ALTER COLUMN column SET DEFAULT value or DROP DEFAULT, or RENAME TO name"
 )
+_NEW_KEY = (
+    "create another table with the key, INSERT INTO another SELECT * FROM name, drop the views that read the table and "
+    "the table itself, ALTER TABLE another RENAME TO name, and create the views again (SHOW VIEWS has their SQL)"
+)
 _VIEW_ANEW = "write CREATE OR REPLACE VIEW name AS SELECT ...; another name is a new view, and DROP VIEW of the old one"
 _NEW_TYPE = (
     "drop the views that read it, ADD COLUMN another of the new type, UPDATE name SET another = CAST(column AS type), "
@@ -168,6 +172,10 @@ def read_drop(source: SqlText, node: exp.Expr) -> Drop:
     named = node.args.get("tables") or []
     if kind is None or len(named) != 1 or not isinstance(named[0], exp.Table):
         raise source.unsupported("one table or view is dropped at a time", source.tokens[0].start, _DROP)
+    if node.args.get("cascade"):
+        raise source.unsupported(
+            "CASCADE is not supported", named[0], "drop the views that read it first, by DROP VIEW"
+        )
     refuse_other_arguments(source, node, ("exists", "tables", "kind", "materialized"), _DROP)
     return Drop(source, kind, named[0], bool(node.args.get("exists")))
 
@@ -197,6 +205,8 @@ def read_alter(source: SqlText, node: exp.Expr) -> Statement:
         return SetDefault(source, node.this, action.this, action.args.get("default"))
     if isinstance(action, exp.AlterColumn) and action.args.get("dtype") is not None:
         raise source.unsupported("the type of a column does not change", action, _NEW_TYPE)
+    if isinstance(action, exp.AddConstraint):
+        raise source.unsupported("keys and references are declared by CREATE TABLE", action, _NEW_KEY)
     if not isinstance(action, exp.ColumnDef):
         raise source.unsupported("this is not supported here", action, _ALTER)
     return _added(source, node.this, action)

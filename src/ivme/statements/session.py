@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ivme.errors import PlanError, UnknownNameError
+from ivme.definitions.known_names import refuse_parameterised
+from ivme.errors import PlanError, UnknownNameError, UnsupportedError
 from ivme.query.table_expression import Parameters
 from ivme.shown_table import counted
 from ivme.statements import definition
@@ -76,7 +77,12 @@ class Session:
             raise UnknownNameError(f"there is no parameter :{unused[0]} in the text; leave it out")
         for statement in statements:
             mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
-            yield self._run(statement, mine)
+            try:
+                result = self._run(statement, mine)
+            except (UnknownNameError, UnsupportedError):
+                refuse_parameterised(self.database.definitions.catalog, statement.source)
+                raise
+            yield result
 
     def _ask(self, text: str, parameters: Mapping[str, Any], engine: str) -> Result:
         """The answer of another engine to a SELECT, which sees the changes of the transaction, too."""

@@ -177,6 +177,13 @@ def test_the_short_table_shows_the_worst_and_the_best_query_and_a_column_for_eac
     assert "The join as a stream: 4.0 times as fast as Spark's own streaming of the same SQL." in lines
 
 
+def test_a_system_has_one_column_of_the_short_table_with_the_fastest_of_its_ways() -> None:
+    ways = [replace(result(ratio), peer=f"PostgreSQL, {way}") for way, ratio in (("query", 8.0), ("REFRESH", 5.0))]
+    lines = short_table(made(*ways), "peers.md").splitlines()
+    assert "|  | PostgreSQL |" in lines
+    assert "| join count | 5.0 |" in lines
+
+
 def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -118,6 +118,7 @@ def _decimal_check(type_: Type) -> Check:
             value = _plain(value)
             if isinstance(value, bool) or not isinstance(value, int | Decimal):
                 instead = "write it as a decimal.Decimal" if isinstance(value, float | str) else ""
+                instead += ", or let round_floats=True round it" if isinstance(value, float) else ""
                 raise _wrong(value, f"a {type_}", instead)
             if isinstance(value, int) and abs(value) >= _LARGEST:
                 raise ValueError(f"{shown(value)} has more digits than {type_} holds")

@@ -72,7 +72,8 @@ def read_path(
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read as {form}: {error}") from error
+        fault = None if table is None or form != "csv" else _first_fault(path, table, options or {}, round_floats)
+        raise DataError(f"{path} cannot be read as {form}: {fault or error}") from error
     return data if table is None else _arranged(path, data, table)
 
 
@@ -115,6 +116,44 @@ def _csv(path: Any, schema: pa.Schema | None, options: Mapping[str, object]) -> 
     )
 
 
+def _first_fault(path: Any, table: Table, options: Mapping[str, object], round_floats: bool) -> str | None:
+    """The first value of a CSV file that is not of its column's type, and what to do; None if none is found.
+
+    Arrow's own message has neither the row nor, in a file of many columns, a column that one can find.
+    """
+    types = arrow_schema(table)
+    try:
+        texts = _csv(path, pa.schema([pa.field(name, pa.string()) for name in types.names]), options)
+    except (OSError, pa.ArrowException):
+        return None
+    for name in (name for name in types.names if name in texts.column_names):
+        wanted = types.field(name).type
+        may_round = pa.types.is_decimal(wanted)
+        if may_round and round_floats:
+            wanted = pa.float64()
+        if _casts(texts[name], wanted):
+            continue
+        place = next(place for place, text in enumerate(texts[name]) if not _casts(text, wanted))
+        may_round &= _casts(texts[name][place], pa.float64())
+        rounds = "; round_floats=True (in COPY, ROUND_FLOATS true) rounds it" if may_round else ""
+        column = table.column(name)
+        assert column is not None
+        text = texts[name][place].as_py()
+        return (
+            f"in row {place + 1}, {text!r} in column {name} is not of type {column.type}{rounds}; "
+            "or load the file into a table of strings, and convert them with CAST, TRY_CAST or TO_DATE"
+        )
+    return None
+
+
+def _casts(texts: pa.ChunkedArray | pa.Scalar, wanted: pa.DataType) -> bool:
+    try:
+        texts.cast(wanted)
+    except pa.ArrowException:
+        return False
+    return True
+
+
 def _arranged(path: Any, data: pa.Table, table: Table) -> pa.Table:
     """The columns of a file in the order of the table's; the names have to be the same, case aside."""
     names = [name.lower() for name in data.column_names]
@@ -122,6 +161,17 @@ def _arranged(path: Any, data: pa.Table, table: Table) -> pa.Table:
     if sorted(names) != sorted(wanted):
         raise DataError(
             f"{path} has the columns {', '.join(data.column_names)}, and table {table.name} has "
-            f"{', '.join(table.column_names)}; they must be the same: name those that the file has in parentheses"
+            f"{', '.join(table.column_names)}; they must be the same: {_other_columns(path, names, table)}"
         )
     return data.select([names.index(name) for name in wanted])
+
+
+def _other_columns(path: Any, names: list[str], table: Table) -> str:
+    """What to do about a file that lacks columns of a table, or has more."""
+    shared = ", ".join(name for name in table.column_names if name.lower() in names)
+    if set(names) <= {name.lower() for name in table.column_names}:
+        return f"COPY {table.name} ({shared}) FROM '{path}' leaves the others to their defaults"
+    return (
+        f"CREATE TABLE loaded AS SELECT * FROM '{path}', then INSERT INTO {table.name}"
+        f"{f' ({shared}) SELECT {shared}' if shared else ' SELECT ...'} FROM loaded"
+    )

@@ -20,7 +20,7 @@ export class Data {
     this.form = this.makeForm();
     this.node = card("Rows", { class: "data" }, this.form, el("div", { class: "told" }, this.message, this.toggle), this.grid.node);
     if (this.isReady()) this.start();
-    else setText(this.message, `Give ${Object.keys(view.parameters).join(", ")} to see rows.`);
+    else setText(this.message, `Enter ${Object.keys(view.parameters).join(", ")} to see rows.`);
   }
 
   makeForm() {

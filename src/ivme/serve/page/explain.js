@@ -17,8 +17,8 @@ export class AsView {
     this.made = made;
     this.tellTypes = typed;
     this.query = "";
-    this.strategy = el("select", { id: "strategy", change: () => this.now() }, el("option", { value: "" }, "the best"), ...STRATEGIES.map((name) => el("option", {}, name)));
-    this.epsilon = el("input", { id: "epsilon", type: "number", min: 0, max: 1, step: "any", placeholder: "by itself", input: () => this.soon() });
+    this.strategy = el("select", { id: "strategy", change: () => this.now() }, el("option", { value: "" }, "automatic"), ...STRATEGIES.map((name) => el("option", {}, name)));
+    this.epsilon = el("input", { id: "epsilon", type: "number", min: 0, max: 1, step: "any", placeholder: "automatic", input: () => this.soon() });
     this.name = el("input", { id: "view-name", type: "text", autocomplete: "off", spellcheck: "false", required: true });
     this.button = el("button", { type: "submit", disabled: true }, "Make it a view");
     this.cost = el("p", { class: "cost", role: "status" }, HINT);

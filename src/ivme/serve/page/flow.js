@@ -15,7 +15,7 @@ let { WIDE, GAP, LETTERS } = SIZES.wide;
 export class Flow {
   constructor() {
     this.picture = el("div", { class: "scroller", tabindex: 0, role: "group", "aria-label": "Graph of tables, views and subscribers" });
-    this.node = el("div", {}, this.picture, el("p", { class: "quiet" }, "A table says how many of its rows change; so does a view that is followed."));
+    this.node = el("div", {}, this.picture, el("p", { class: "quiet" }, "Changed rows per second, of tables and of views that have subscribers."));
     this.rates = new Map();
     this.last = null;
   }
@@ -37,7 +37,7 @@ export class Flow {
 
   said({ id, kind, total, size }, now) {
     if (kind === "subscribers") return size;
-    if (total === null) return "nobody follows it";
+    if (total === null) return "no subscribers";
     const before = this.last?.totals.get(id) ?? null;
     const rate = before === null ? 0 : ((total - before) * 1000) / (now.at - this.last.at);
     const shown = short(Math.max(0, rate));

@@ -93,6 +93,8 @@ def code_of(error: IvmeError) -> str:
     """The class of an error in PostgreSQL's list of five characters."""
     if isinstance(error, AbortedError):
         return "25P02"
+    if isinstance(error, UnknownNameError) and error.message.startswith("there is no column"):
+        return "42703"
     return next((code for kind, code in _CODES if isinstance(error, kind)), "0A000")
 
 

@@ -61,6 +61,7 @@ from ivme.spark.pipeline.taking import (
     told,
 )
 from ivme.spark.pipeline.tracing import batch_span
+from ivme.spark.pipeline.writers import require_packages
 from ivme.spark.session.jobs import described_jobs
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Driver:
         report: Report = lambda _: None,
         memory_limit: int | str | None = None,
     ) -> None:
+        require_packages(spark, pipeline)
         self.spark, self.pipeline, self.report = spark, pipeline, report
         self.lock = threading.RLock()
         self._owing: str | None = None

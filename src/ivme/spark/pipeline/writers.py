@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ivme.extras import require
 from ivme.pipeline.model import Pipeline, Sink
 from ivme.pipeline.read_sinks import merge_key
 from ivme.pipeline.state_database import StateDatabase
@@ -24,6 +25,15 @@ from ivme.spark.pipeline.sink import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+def require_packages(spark: SparkSession, pipeline: Pipeline) -> None:
+    """Raises MissingPackageError for a sink whose package is not installed, before anything is loaded."""
+    for sink in pipeline.sinks:
+        if sink.table is not None and is_pyiceberg(sink.format, sink.options):
+            require("pyiceberg", f"sink {sink.name}")
+        elif sink.format == "delta" and sink.table is None and not has_delta(spark):
+            require("deltalake", f"sink {sink.name}")
 
 
 def open_writer(spark: SparkSession, pipeline: Pipeline, sink: Sink, owner: str, database: StateDatabase) -> Writer:

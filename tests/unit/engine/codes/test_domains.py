@@ -143,7 +143,7 @@ def test_instants_with_a_time_zone_are_their_utc_time() -> None:
         ("decimal(4,2)", Decimal("100"), "has more digits than"),
         ("decimal(4,2)", Decimal("NaN"), "not a number that decimal"),
         ("decimal(4,2)", Decimal("1E+999"), "has more digits than"),
-        ("decimal(4,2)", 0.5, "write it as a decimal.Decimal"),
+        ("decimal(4,2)", 0.5, "write it as a decimal.Decimal, or let round_floats=True round it"),
         ("string", b"x", "is a bytes, not a string"),
         ("string", "\ud800", "lone surrogate"),
         ("bool", 1, "1 is an int, not a bool"),
