@@ -218,6 +218,7 @@ def serve(
         typer.Option(metavar="FILE", help="A YAML file with more tokens, for certain views and tables."),
     ] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
+    create: Annotated[bool, typer.Option("--create", help="Make a database if there is none.")] = False,
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
@@ -240,7 +241,7 @@ def serve(
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, settings, durability, memory_limit)
+        serve_directory(target, settings, durability, memory_limit, create=create)
 
 
 def _show_gallery() -> None:
