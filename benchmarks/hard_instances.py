@@ -9,7 +9,7 @@ database whose relations have at most N tuples each and whose join has N^ρ (Ats
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice, product
 from math import prod
@@ -55,6 +55,16 @@ def request_case(program: Program) -> HardCase | None:
     answers = [reading.branches[0].answer, *(each.answer for each in reading.gathered)]
     found = [case for answer in answers if (case := _dearest(program, REQUEST, answer)) is not None]
     return max(found, key=lambda case: case.exponent, default=None)
+
+
+def listed_case(query: Query, program: Program) -> HardCase | None:
+    """A request with as many rows as possible, if these are read off pieces: what is promised is the first of them."""
+    (branch, *_) = program.enumeration.branches
+    case = _dearest(program, REQUEST, branch.answer)
+    if not branch.pieces or case is None:
+        return None
+    schemas = [frozenset(atom.variables) for atom in query.atoms]
+    return replace(case, packing=tuple(best_packing(sorted(query.output), schemas).items()))
 
 
 def _dearest(program: Program, relation: str | None, steps: tuple[Step, ...]) -> HardCase | None:

@@ -1,22 +1,29 @@
-"""Bytes for each tuple of a binary relation of integers with one secondary index, all included.
+"""Bytes for each tuple of a binary relation of integers with one secondary index, and of TPC-H's Q3.
 
-    python -m benchmarks.memory [--rows 2000000]
+    python -m benchmarks.memory [--rows 2000000] [--sf 0.1] [--data DIRECTORY]
 
-The view answers `b` for a given `a`, so that it needs an index on `a`. Counted are the kernel's own bytes, and how
-much the process grew, in a process of its own.
+The first view answers `b` for a given `a`, so that it needs an index on `a`. Counted are the kernel's own bytes, and
+how much the process grew, in a process of its own. Of Q3 over the full schemas with keys, the bytes of the tables with
+their keys and strings are counted, and what the view takes besides.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.measure import check_rows, show
+from benchmarks.tpch import apply, as_given, tables_of, text_of
+from benchmarks.tpch_schema import COLUMNS, KEYS
+from benchmarks.tpch_stream import generated, inserts, read
 from ivme.database import Database
 from ivme.view import View
 
@@ -53,9 +60,31 @@ def measure(rows: int) -> None:
     show("  for scale: the data in Arrow", data_bytes / rows, "bytes/tuple")
 
 
+def measure_query(scale: str, data: Path) -> None:
+    """TPC-H's Q3, as its tables grow in batches, and the same tables without it."""
+    text = text_of(3)
+    tables = tables_of(text, read(generated(scale, data), COLUMNS))
+    stream = inserts(tables, 10_000)
+    taken = []
+    for with_view in (False, True):
+        database = Database()
+        for name in tables:
+            database.create_table(name, COLUMNS[name], primary_key=KEYS[name])
+        if with_view:
+            database.create_view("v", text)
+        for changes in as_given(stream, tables, single=False):
+            apply(database, changes)
+        taken.append(database._runtime.catalog.memory()["memory_bytes"] / stream.changes)
+        database.close()
+    show(f"Q3 at SF {scale}: tables", taken[0], "bytes/tuple")
+    show(f"Q3 at SF {scale}: the view besides", taken[1] - taken[0], "bytes/tuple", "at most 41")
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--sf", default="0.1")
+    parser.add_argument("--data", type=Path, default=Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "tpch")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
@@ -66,6 +95,7 @@ def main() -> None:
     check_rows(view.request_many(a=keys), "SELECT a, b FROM R", {"R": data})
     command = [sys.executable, "-m", "benchmarks.memory", "--inside", "--rows", str(options.rows)]
     subprocess.run(command, check=True)
+    measure_query(options.sf, options.data)
 
 
 if __name__ == "__main__":

@@ -105,6 +105,20 @@ FAMILIES = (
         "least value three hops from a node", "Q(MIN(D) | A) = R(A, B), S(B, C), T(C, D)", (ZERO, ONE), "record 0610"
     ),
     Family("four hops from a node", "Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, E)", (ZERO, ONE), "record 0201"),
+    Family(
+        "paths of three from a node, listed",
+        "Q(B, C, D | A) = R(A, B), S(B, C), T(C, D)",
+        (ONE, ZERO),
+        "003, Theorem 3.4",
+        remark='O(1), O(N) with `favour="updates"`, and O(1) for each row after the first (record 0630)',
+    ),
+    Family(
+        "ears behind three hops, listed",
+        "Q(D, E, F | A) = R(A, B), S(B, C), T(C, D), U(D, E), V(D, F)",
+        (ZERO, ONE),
+        "record 0630; Bagan, Durand, Grandjean, CSL 2007",
+        remark="the first row of a request; each further one O(1)",
+    ),
     Family("paths between two nodes", "Q(. | A, D) = R(A, B), S(B, C), T(C, D)", (ZERO, ONE), "record 0201"),
     Family("crossed, counted", "Q(.) = R(A), S(A, B), T(B)", (HALF, ZERO), "003, chapter 7"),
     Family("path of three, counted", _path(3), (HALF, ZERO), "000, section 6"),

@@ -9,6 +9,7 @@ import pytest
 from ivme.errors import PlanError
 from ivme.shards.batch import ShardedBatch
 from ivme.shards.database import ShardedDatabase
+from ivme.shards.state import ShardedTable
 
 LACKING = {
     "_runtime": "looks into the engine",
@@ -16,15 +17,8 @@ LACKING = {
     "entries": "counts the entries of one engine",
     "checkpoint_to": "copies a directory",
     "sql": "statements need rows at hand",
-    "contents": "reads a table whole",
-    "upsert": "reads before it writes",
-    "update": "reads before it writes",
-    "delete_where": "reads before it writes",
-    "replace": "reads before it writes",
-    "truncate": "reads before it writes",
     "drop_column": "columns of tables stay",
     "rename_column": "columns of tables stay",
-    "table": "tables are read by views",
     "create_ies": "its tables are DuckDB's",
     "set_table_options": "promises of tables stay",
 }
@@ -71,13 +65,9 @@ class ShardedFace:
     def batch(self, *arguments: Any, **options: Any) -> Any:
         return BatchFace(self.database.batch(*arguments, **options))
 
-    def add_column(self, *arguments: Any, **options: Any) -> None:
-        try:
-            self.database.add_column(*arguments, **options)
-        except PlanError as error:
-            if "cannot add a column to table" not in str(error):
-                raise
-            pytest.skip(f"views have to be dropped before: {error}")
+    def table(self, name: str) -> ShardedTable:
+        """A table to read; that method of `SparkDatabase` gives a DataFrame."""
+        return ShardedTable(self.database, self.database.relation(name))
 
     def create_view(self, *arguments: Any, **options: Any) -> Any:
         try:

@@ -140,27 +140,33 @@ def _split_point(query: Cqap, stored: tuple[tuple[Edge, ...], ...]) -> Point:
         return Point(update, Fraction(0), space)
     if len(stored) == 1 and len(stored[0]) == len(edges):
         return Point(update, Fraction(0), space)
-    return Point(update, _walk(rest, frozenset(edges), query.input, query.output), space)
+    return Point(update, _walk(rest, frozenset(edges), query.input, query.output, listed=False), space)
 
 
 @cache
 def _walk(
-    joined: frozenset[frozenset[str]], bounds: frozenset[Edge], fixed: frozenset[str], kept: frozenset[str]
+    joined: frozenset[frozenset[str]],
+    bounds: frozenset[Edge],
+    fixed: frozenset[str],
+    kept: frozenset[str],
+    *,
+    listed: bool = True,
 ) -> Fraction:
-    """The least exponent at which the variables that are neither fixed nor kept are summed away, in any order."""
+    """The least exponent at which the variables that are neither fixed nor kept are summed away, in any order. If the
+    kept ones need not be `listed`, what rows are read off is found in the same way, without the sums."""
     graph = Hypergraph(tuple(sorted(bounds, key=str)))
     schemas = frozenset(schema - fixed for schema in joined) - {frozenset()}
-    return _summed(schemas, graph, kept - fixed)
+    return _summed(schemas, graph, kept - fixed, listed)
 
 
 @cache
-def _summed(schemas: frozenset[frozenset[str]], graph: Hypergraph, kept: frozenset[str]) -> Fraction:
+def _summed(schemas: frozenset[frozenset[str]], graph: Hypergraph, kept: frozenset[str], listed: bool) -> Fraction:
     left = frozenset().union(*schemas) - kept
-    if not left:
+    if not left and (listed or not schemas):
         return cover_number(graph, frozenset().union(*schemas))
     found = []
-    for variable in left:
+    for variable in left or frozenset().union(*schemas):
         bag = frozenset().union(*(schema for schema in schemas if variable in schema))
         after = frozenset(schema for schema in schemas if variable not in schema) | {bag - {variable}}
-        found.append(max(cover_number(graph, bag), _summed(after - {frozenset()}, graph, kept)))
+        found.append(max(cover_number(graph, bag), _summed(after - {frozenset()}, graph, kept, listed)))
     return min(found)

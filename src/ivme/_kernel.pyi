@@ -25,6 +25,9 @@ Sums of floats that are asked for as they are come as a list of the arguments of
 Emitted: TypeAlias = tuple[list[Codes], Codes, Slots]
 ReadSpec: TypeAlias = tuple[int, Sequence[int], bool, int]
 """(map, for each of its columns the column of the joined delta or -1, payload multiplies, pending register or -1)."""
+PieceSpec: TypeAlias = tuple[int, Sequence[int], Sequence[int], Sequence[int], Sequence[int]]
+"""(parent or -1, columns that it shares with it or with the request, which of theirs they are, columns that it brings,
+which of the outputs they are)."""
 Step: TypeAlias = tuple[Any, ...]
 """One of, with registers and maps by number and columns by position:
 
@@ -36,6 +39,7 @@ Step: TypeAlias = tuple[Any, ...]
 - ("scan", target, map, indicator)
 - ("join", target, origin, number of new columns, [ReadSpec])
 - ("project", target, origin, columns)
+- ("distinct", target, origin, columns): each tuple once, with the payload 1
 - ("exists", target, origin, map)
 - ("filter", target, origin, map, columns, present)
 - ("add", origin, map, check): "present" refuses counts below zero and "unique" all but 0 and 1, with `BrokenCheck`
@@ -236,6 +240,7 @@ class Kernel:
         disjoint: bool,
         exact: bool,
         answered: bool = False,
+        pieces: Sequence[PieceSpec] = ...,
     ) -> int:
         """A reader of several branches, which takes over the readers and triggers that it is made of.
 
@@ -243,7 +248,7 @@ class Kernel:
         its guards, which must have a row; and the trigger that takes the inputs `asked` and the outputs to their
         payloads in this branch. `disjoint` branches have no row in common and need no such trigger; those of a view
         without outputs need nothing else. If `answered`, the trigger of the only branch takes the inputs `asked` to all
-        rows, and there are no segments."""
+        rows, and there are no segments; with `pieces` it emits a delta for each of these, and rows are their join."""
     def drop_reader(self, reader: int) -> None: ...
     def run(self, trigger: int, inputs: Sequence[Input]) -> list[Emitted]:
         """Runs a batch through a trigger, all or nothing; the emitted deltas."""

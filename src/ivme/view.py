@@ -117,7 +117,7 @@ class View(PositionedView):
         """The rows of an access request; a row of multiplicity m comes m times.
 
         All are of one state of the database. Those of a view without parameters that has many are read while they are
-        taken.
+        taken, and so are those of a view whose requests find them one by one (`explain` says which).
         """
         if unnamed:
             raise UnnamedValueError.of_view(self.name, self.parameters, unnamed)
@@ -144,7 +144,7 @@ class View(PositionedView):
         state = self.state
         read, inputs = self._begin(parameters)
         if self.parameters:
-            read.read_all()
+            (read.begin if self._runtime.reader.is_lazy(state) else read.read_all)()
 
         def parts() -> Iterator[Iterator[Any]]:
             nothing = is_global(state.typed.query.head, state.typed.query.output)

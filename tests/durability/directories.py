@@ -35,7 +35,7 @@ def crash(db: Database) -> None:
 
 def bag(db: Database, table: str) -> Counter[Any]:
     """The rows of a table with their multiplicities."""
-    return Counter(weighted(*db._runtime.reader.contents(table)))
+    return Counter(weighted(*db.contents(table)))
 
 
 def log_of(path: Path) -> Path:

@@ -40,6 +40,21 @@ SHAPES = [
 """Paths, cycles, products, sums, a clique and extremes, each with inputs."""
 
 
+PIECED = [
+    "Q(B, C, D | A) = R(A, B), S(B, C), T(C, D)",
+    "Q(B, C, D, F | A) = E(A, B), E(B, C), E(C, D), E(D, F)",
+    "Q(D, E, F | A) = R(A, B), S(B, C), T(C, D), U(D, E), V(D, F)",
+    "Q(B, C, D | A) = R(A, B), S(B, C), T(C, D), U(D, A)",
+    "Q(B, D, F | A, C, E) = R(A, B), S(C, D), T(E, F)",
+    "Q(B, C, D, F | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(D, F)",
+    "Q(D, E, F | A, G) = R(A, B), S(B, D), U(D, E), V(D, F), T(F, C), W(C, G)",
+    "Q(C, D, F, SUM(X), COUNT | A) = R(A, B), S(B, C, X), T(C, D), U(D, F)",
+    "Q(C, D, F, SUM(X), AVG(Y), COUNT(Y) | A) = R(A, B), S(B, C, X), T(C, D), U(D, F, Y)",
+]
+"""Queries whose rows are read off pieces: paths, of one table too, ears behind a walk, a cycle that the input breaks,
+products, a triangle with an ear, inputs on both sides, and sums in one piece and in two."""
+
+
 MIXED = [
     ("Q(E | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)", "CD", False),
     ("Q(F | A) = E(A, B), E(B, C), E(C, D), E(D, B), E(B, F)", "CD", False),
@@ -100,6 +115,15 @@ def _check_changes(twins: Twins) -> None:
 def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
     query = parse_rule(text)
     run(text, data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 3, 20])))
+
+
+@pytest.mark.parametrize("text", PIECED)
+@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_rows_off_pieces_are_those_of_the_oracle(text: str, data: Any) -> None:
+    query = parse_rule(text)
+    assert plan_with("request", query).blueprint.branches[0].pieces
+    run(text, data.draw(updates(query, domain=3, max_size=24)), data.draw(st.sampled_from([1, 3, 24])))
 
 
 @pytest.mark.parametrize(("text", "summed", "filtered"), MIXED)

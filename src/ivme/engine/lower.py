@@ -12,7 +12,7 @@ from ivme.query.aggregates import reads_exactly
 from ivme.query.percentile import Percentile, read_percentile
 
 if TYPE_CHECKING:
-    from ivme._kernel import ReadSpec, Step
+    from ivme._kernel import PieceSpec, ReadSpec, Step
 
 
 class LoweredSteps:
@@ -49,7 +49,17 @@ class LoweredSteps:
         return kernel.add_trigger(self._count, self._slots, lowered)
 
     def _step(
-        self, step: ir.Load | ir.Scan | ir.Join | ir.Project | ir.Exists | ir.Filter | ir.Add | ir.Emit | ir.Watch
+        self,
+        step: ir.Load
+        | ir.Scan
+        | ir.Join
+        | ir.Project
+        | ir.Distinct
+        | ir.Exists
+        | ir.Filter
+        | ir.Add
+        | ir.Emit
+        | ir.Watch,
     ) -> Step:
         number = self._registers
         match step:
@@ -61,6 +71,8 @@ class LoweredSteps:
                 return ("scan", number[target], self._maps[name], indicator)
             case ir.Project(target, origin, schema):
                 return ("project", number[target], number[origin], _positions(schema, self._schemas[origin]))
+            case ir.Distinct(target, origin, schema):
+                return ("distinct", number[target], number[origin], _positions(schema, self._schemas[origin]))
             case ir.Exists(target, origin, name, _):
                 return ("exists", number[target], number[origin], self._maps[name])
             case ir.Filter(target, origin, read, present, _):
@@ -118,9 +130,24 @@ def lower_reader(enumeration: ir.Enumeration, kernel: Kernel, maps: dict[str, in
         parts = [([_loops(enumeration, kernel, maps)], _guards(enumeration, guards, kernel, maps), None)]
     disjoint = enumeration.disjoint or not enumeration.branches
     answered = any(branch.answer for branch in enumeration.branches) and bool(enumeration.outputs)
-    return kernel.add_union(
-        len(originals), len(enumeration.outputs), asked, parts, disjoint, reads_exactly(enumeration.slots), answered
-    )
+    pieces = lower_pieces(enumeration) if answered else []
+    exact = reads_exactly(enumeration.slots)
+    return kernel.add_union(len(originals), len(enumeration.outputs), asked, parts, disjoint, exact, answered, pieces)
+
+
+def lower_pieces(enumeration: ir.Enumeration) -> list[PieceSpec]:
+    """For each piece its parent, the columns that it shares with that, or with the request, in both; and where the
+    outputs are that it brings."""
+    inputs = tuple(dict.fromkeys(original for _, original in enumeration.inputs))
+    pieces = enumeration.branches[0].pieces
+    lowered: list[PieceSpec] = []
+    for piece in pieces:
+        above = pieces[piece.parent].schema if piece.parent >= 0 else inputs
+        shared = [variable for variable in piece.schema if variable in above]
+        new = [variable for variable in piece.schema if variable not in above]
+        keys = _positions(shared, piece.schema), _positions(shared, above)
+        lowered.append((piece.parent, *keys, _positions(new, piece.schema), _positions(new, enumeration.outputs)))
+    return lowered
 
 
 def _branch(

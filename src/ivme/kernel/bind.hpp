@@ -37,7 +37,7 @@ std::shared_ptr<Reader> parse_reader(Kernel& kernel, unsigned inputs, unsigned v
                                      const nb::list& guards);
 // A reader of several parts, which were readers and triggers and are no more.
 std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
-                                   const nb::list& branches, bool disjoint, bool answered);
+                                   const nb::list& branches, bool disjoint, bool answered, const nb::list& pieces);
 std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader);
 
 // So long a thread waits for a lock and keeps the GIL: cursors have the lock for less, and among busy threads it takes

@@ -184,6 +184,36 @@ struct ReaderBuilder {
     std::vector<Numbers> loops;
 };
 
+// What pieces demand of the steps that find them; the layout of rows is that of their product.
+void check_pieces(Union& plan, const Trigger& steps) {
+    require(steps.emits.size() == plan.pieces.size(), "each piece is emitted");
+    require(steps.input_widths.size() == 1 && steps.input_widths[0] <= plan.asked.size(), "pieces are found by inputs");
+    std::vector<bool> brought(plan.outputs, false);
+    for (size_t number = 0; number < plan.pieces.size(); ++number) {
+        const Piece& piece = plan.pieces[number];
+        const Delta& found = steps.registers[steps.emits[number]];
+        require(number ? piece.parent >= 0 && piece.parent < static_cast<int>(number) : piece.parent == -1,
+                "a piece comes after the one that it hangs below");
+        size_t width =
+            number ? steps.registers[steps.emits[static_cast<size_t>(piece.parent)]].columns.size() : plan.asked.size();
+        require(piece.key.size() == piece.above.size() && piece.columns.size() == piece.outputs.size() &&
+                    piece.key.size() + piece.columns.size() == found.columns.size() &&
+                    (number || piece.key.size() == width),
+                "the columns of a piece are shared, or its own");
+        for (unsigned column : piece.above) require(column < width, "a piece shares a column that is not there");
+        for (unsigned column : piece.key) require(column < found.columns.size(), "a piece has no such column");
+        for (unsigned column : piece.columns) require(column < found.columns.size(), "a piece has no such column");
+        for (unsigned output : piece.outputs) {
+            require(output < plan.outputs && !brought[output], "an output comes from one piece");
+            brought[output] = true;
+        }
+        if (found.layout.plain()) continue;
+        require(plan.layout.plain() || plan.layout == found.layout, "pieces of different kinds");
+        plan.layout = found.layout;
+    }
+    require(std::find(brought.begin(), brought.end(), false) == brought.end(), "an output is in no piece");
+}
+
 // What a branch demands of its parts, so that reading needs no checks.
 void check_branch(Union& plan, const Branch& branch) {
     unsigned known = plan.inputs;
@@ -199,6 +229,8 @@ void check_branch(Union& plan, const Branch& branch) {
         require(branch.probe && (branch.segments.size() || plan.answered || !plan.outputs),
                 "rows of several branches are probed");
     }
+    if (!plan.pieces.empty()) return check_pieces(plan, *branch.probe);
+    require(!branch.probe || branch.probe->emits.size() == 1, "a probe reads, and emits one delta");
     const Layout& layout =
         plan.disjoint ? branch.segments[0]->layout : branch.probe->registers[branch.probe->emits[0]].layout;
     if (plan.branches.size() == 1) plan.layout = layout;
@@ -231,6 +263,8 @@ std::unique_ptr<Trigger> parse_trigger(Kernel& kernel, unsigned registers, const
                          parse_reads(kernel, step[4]));
         } else if (name == "project") {
             builder.project(field<unsigned>(step, 1), field<unsigned>(step, 2), field<Numbers>(step, 3));
+        } else if (name == "distinct") {
+            builder.distinct(field<unsigned>(step, 1), field<unsigned>(step, 2), field<Numbers>(step, 3));
         } else if (name == "exists") {
             builder.exists(field<unsigned>(step, 1), field<unsigned>(step, 2), &kernel.map(field<size_t>(step, 3)));
         } else if (name == "filter") {
@@ -295,9 +329,14 @@ std::shared_ptr<Union> single(Kernel& kernel, std::shared_ptr<Reader> reader) {
 }
 
 std::shared_ptr<Union> parse_union(Kernel& kernel, unsigned inputs, unsigned outputs, std::vector<unsigned> asked,
-                                   const nb::list& branches, bool disjoint, bool answered) {
+                                   const nb::list& branches, bool disjoint, bool answered, const nb::list& pieces) {
     auto plan = std::make_shared<Union>(kernel.seed());
     plan->answered = answered;
+    for (nb::handle item : pieces) {
+        auto [parent, key, above, columns, fills] = nb::cast<std::tuple<int, Numbers, Numbers, Numbers, Numbers>>(item);
+        plan->pieces.push_back({parent, key, above, columns, fills});
+    }
+    require(plan->pieces.empty() || answered, "only a plan that is answered has pieces");
     plan->inputs = inputs;
     plan->outputs = outputs;
     plan->asked = std::move(asked);

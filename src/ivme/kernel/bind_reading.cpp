@@ -15,8 +15,19 @@ std::vector<const int64_t*> addresses(const std::vector<int64_t>& codes) {
     return columns;
 }
 
+std::vector<int64_t> codes_of(const nb::sequence& given) {
+    std::vector<int64_t> codes;
+    for (nb::handle code : given) codes.push_back(nb::cast<int64_t>(code));
+    return codes;
+}
+
+void require_size(const std::vector<int64_t>& codes, size_t wanted) {
+    if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
+}
+
 // An enumeration under way. Where branches have no row in common it has pinned its maps, and reads them as they were
-// when it was opened; others are stale once one of their maps has changed.
+// when it was opened; where rows come off pieces it reads no map once it is opened. Others are stale once one of their
+// maps has changed.
 class Cursor : public MapReader {
 public:
     Cursor(Kernel& owner, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool at_once)
@@ -25,11 +36,15 @@ public:
           bound(plan),
           inputs(std::move(codes)),
           rows(*plan),
-          pinned(plan->disjoint),
+          pinned(plan->disjoint || !plan->pieces.empty()),
           whole(at_once),
           version(plan->version()) {
         rows.open(addresses(inputs), 1);
-        if (pinned) kernel.old_maps().pin(plan->maps(), this);
+        if (!plan->pieces.empty()) {
+            find_pieces();
+        } else if (pinned) {
+            kernel.old_maps().pin(plan->maps(), this);
+        }
     }
     Cursor(const Cursor&) = delete;
     Cursor& operator=(const Cursor&) = delete;
@@ -46,6 +61,8 @@ public:
     }
     void give_up() noexcept override { stale = true; }
 
+    void mark_codes(CodeMarks& marks) const override { rows.mark_codes(marks); }
+
     bool is_stale() const { return pinned ? stale : plan->version() != version; }
 
     Kernel& kernel;
@@ -59,7 +76,33 @@ public:
     bool whole;  // all rows will be read: where that is quicker they come at once
     bool ended = false;
     uint64_t version;
+
+private:
+    void find_pieces() {
+        uint64_t operations = 0;
+        rows.find_pieces(operations);
+        kernel.read_operations += operations;
+        kernel.old_maps().hold(this);
+    }
 };
+
+std::unique_ptr<Cursor> opened(Kernel& kernel, std::shared_ptr<Union> reader, std::vector<int64_t> codes, bool whole) {
+    require_size(codes, reader->inputs);
+    return std::make_unique<Cursor>(kernel, std::move(reader), std::move(codes), whole);
+}
+
+// Where rows come off pieces these are found now, which may take a while.
+Cursor* open(Kernel& kernel, size_t id, const nb::sequence& inputs, bool whole) {
+    std::vector<int64_t> codes = codes_of(inputs);
+    {
+        auto lock = read_lock(kernel);
+        std::shared_ptr<Union> reader = kernel.reader(id);
+        if (reader->pieces.empty()) return opened(kernel, std::move(reader), std::move(codes), whole).release();
+    }
+    nb::gil_scoped_release release;
+    auto lock = kernel.reading();
+    return opened(kernel, kernel.reader(id), std::move(codes), whole).release();
+}
 
 nb::list arrays(std::vector<Array<int64_t>>& columns, size_t n) {
     nb::list result;
@@ -72,16 +115,6 @@ nb::list extreme_arrays(Block& block) {
     size_t words = block.lists.size();
     if (block.listed) result.append(to_numpy(std::move(block.lists), words));
     return result;
-}
-
-std::vector<int64_t> codes_of(const nb::sequence& given) {
-    std::vector<int64_t> codes;
-    for (nb::handle code : given) codes.push_back(nb::cast<int64_t>(code));
-    return codes;
-}
-
-void require_size(const std::vector<int64_t>& codes, size_t wanted) {
-    if (codes.size() != wanted) throw std::invalid_argument("the number of codes does not fit");
 }
 
 std::shared_ptr<Union> find_reader(Kernel& kernel, size_t id) {
@@ -97,8 +130,8 @@ constexpr size_t SLICE = 1024, FLOAT_SLICE = 8192;
 bool fill(Cursor& cursor, Block& block, size_t limit) {
     if (cursor.ended) return false;
     uint64_t operations = 0;
-    if (cursor.whole && !cursor.plan->disjoint) {
-        cursor.rows.read_all(block, operations);
+    if (cursor.whole && !cursor.pinned) {
+        cursor.rows.read_all(block, operations, cursor.kernel.team().threads);
         cursor.ended = true;
     } else {
         cursor.ended = !cursor.rows.fill(block, limit, operations);
@@ -194,7 +227,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
         std::vector<const int64_t*> inputs;
         for (const Codes& column : columns) inputs.push_back(column.data());
         rows.open(std::move(inputs), requests);
-        rows.read_all(block, operations);
+        rows.read_all(block, operations, kernel.team().threads);
         kernel.read_operations += operations;
         floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }
@@ -267,17 +300,8 @@ void bind_reading(nb::module_& m, nb::class_<Kernel>& kernel) {
         .def("next_block", &next_block, nb::arg("max_rows") = BLOCK_ROWS)
         .def_ro("pinned", &Cursor::pinned);
     kernel
-        .def(
-            "open",
-            [](Kernel& k, size_t id, const nb::sequence& inputs, bool whole) {
-                std::vector<int64_t> codes = codes_of(inputs);
-                auto lock = read_lock(k);
-                std::shared_ptr<Union> reader = k.reader(id);
-                require_size(codes, reader->inputs);
-                return std::make_unique<Cursor>(k, std::move(reader), std::move(codes), whole).release();
-            },
-            nb::arg("reader"), nb::arg("inputs"), nb::arg("whole") = false, nb::rv_policy::take_ownership,
-            nb::keep_alive<0, 1>())
+        .def("open", &open, nb::arg("reader"), nb::arg("inputs"), nb::arg("whole") = false,
+             nb::rv_policy::take_ownership, nb::keep_alive<0, 1>())
         .def("limit_old_maps", [](Kernel& k, size_t bytes) { k.old_maps().most_bytes = bytes; })
         .def_prop_ro("pinned_maps", [](Kernel& k) { return k.old_maps().pinned(); })
         .def_prop_ro("old_bytes", [](Kernel& k) { return k.old_maps().bytes(); })

@@ -161,6 +161,13 @@ void TriggerBuilder::project(unsigned target, unsigned from, std::vector<unsigne
     trigger_->steps.push_back(ProjectStep{target, from, std::move(columns), permutes, true});
 }
 
+void TriggerBuilder::distinct(unsigned target, unsigned from, std::vector<unsigned> columns) {
+    const Delta& source = origin(from);
+    for (unsigned column : columns) require(column < source.columns.size(), "a column is kept that is not there");
+    define(target, count_of(columns), Layout());
+    trigger_->steps.push_back(DistinctStep{target, from, std::move(columns)});
+}
+
 void TriggerBuilder::exists(unsigned target, unsigned from, Map* map) {
     require(origin(from).columns.size() == map->arity(), "presence is asked of a map with other columns");
     define(target, map->arity(), Layout());

@@ -28,6 +28,7 @@ public:
     void scan(unsigned target, Map* map, bool indicator);
     void join(unsigned target, unsigned origin, unsigned added, const std::vector<ReadSpec>& reads);
     void project(unsigned target, unsigned origin, std::vector<unsigned> columns);
+    void distinct(unsigned target, unsigned origin, std::vector<unsigned> columns);
     void exists(unsigned target, unsigned origin, Map* map);
     void filter(unsigned target, unsigned origin, Map* map, std::vector<unsigned> columns, bool present);
     void add(unsigned origin, Map* map, Check check);

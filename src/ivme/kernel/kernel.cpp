@@ -331,14 +331,14 @@ NB_MODULE(_kernel, m) {
         .def(
             "add_union",
             [](Kernel& k, unsigned inputs, unsigned outputs, std::vector<unsigned> asked, const nb::list& branches,
-               bool disjoint, bool exact, bool answered) {
+               bool disjoint, bool exact, bool answered, const nb::list& pieces) {
                 auto lock = write_lock(k);
-                auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint, answered);
+                auto plan = parse_union(k, inputs, outputs, std::move(asked), branches, disjoint, answered, pieces);
                 plan->exact = exact;
                 return k.add_reader(std::move(plan));
             },
             nb::arg("inputs"), nb::arg("outputs"), nb::arg("asked"), nb::arg("branches"), nb::arg("disjoint"),
-            nb::arg("exact"), nb::arg("answered") = false)
+            nb::arg("exact"), nb::arg("answered") = false, nb::arg("pieces") = nb::list())
         .def("drop_reader", [](Kernel& k, size_t id) { exclusively(k, [&] { k.drop_reader(id); }); })
         .def("run", &run)
         .def("run_many", &run_many)

@@ -69,8 +69,8 @@ public:
     // Hands a trigger over that only reads.
     std::unique_ptr<Trigger> take_probe(size_t id) {
         const Trigger& probe = trigger(id);
-        if (!probe.partitions.empty() || !probe.heaps.empty() || !probe.overlays.empty() || probe.emits.size() != 1) {
-            throw std::invalid_argument("a probe reads, and emits one delta");
+        if (!probe.partitions.empty() || !probe.heaps.empty() || !probe.overlays.empty() || probe.emits.empty()) {
+            throw std::invalid_argument("a probe reads, and emits deltas");
         }
         return triggers_.take(id);
     }
@@ -311,7 +311,7 @@ private:
     }
 
     void mark_codes(CodeMarks& marks) {
-        old_.each([&](const Map& map) { map.mark_entries(marks); });
+        old_.mark_codes(marks);
         auto mark = [&](size_t, auto& marked) { marked.mark_codes(marks); };
         maps_.each(mark);
         heaps_.each(mark);

@@ -59,6 +59,7 @@ void Machine::run_step(Trigger& trigger, const Step& step, const std::vector<Inp
                    [&](const ScanStep& s) { scan(s, registers[s.target]); },
                    [&](const JoinStep& s) { join(s, trigger); },
                    [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
+                   [&](const DistinctStep& s) { distinct(s, registers[s.origin], registers[s.target]); },
                    [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },
                    [&](const FilterStep& s) { filter(s, registers[s.origin], registers[s.target]); },
                    [&](const AddStep& s) {
@@ -225,6 +226,22 @@ void Machine::project(const ProjectStep& step, const Delta& origin, Delta& targe
         std::copy_n(origin.columns[step.columns[c]].data(), origin.n, target.columns[c].data());
     }
     std::copy_n(origin.payloads.data(), origin.n * origin.layout.words, target.payloads.data());
+}
+
+void Machine::distinct(const DistinctStep& step, const Delta& origin, Delta& target) {
+    operations += origin.n;
+    consolidator_.begin(&target, std::min<size_t>(origin.n, 1 << 16));
+    Array<int64_t> ones;
+    ones.resize(std::min<size_t>(origin.n, 1 << 14));
+    std::fill_n(ones.data(), ones.size(), 1);
+    std::vector<const int64_t*> from(step.columns.size());
+    for (size_t start = 0; start < origin.n; start += ones.size()) {
+        poll_interrupt();
+        for (size_t c = 0; c < from.size(); ++c) from[c] = origin.columns[step.columns[c]].data() + start;
+        consolidator_.add_rows(from.data(), count_of(from), ones.data(), 1, std::min(ones.size(), origin.n - start));
+    }
+    consolidator_.end();
+    std::fill_n(target.payloads.data(), target.n, 1);
 }
 
 void Machine::exists(const ExistsStep& step, const Delta& origin, Delta& target) {

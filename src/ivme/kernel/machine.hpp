@@ -84,6 +84,7 @@ private:
     void scan(const ScanStep& step, Delta& target);
     void join(const JoinStep& step, Trigger& trigger);
     void project(const ProjectStep& step, const Delta& origin, Delta& target);
+    void distinct(const DistinctStep& step, const Delta& origin, Delta& target);
     void exists(const ExistsStep& step, const Delta& origin, Delta& target);
     void filter(const FilterStep& step, const Delta& origin, Delta& target);
     void store(const StoreStep& step, const Input& input, UndoLog& log);

@@ -28,6 +28,8 @@ public:
     virtual void go_on_with(const Map& changed, const std::shared_ptr<const Map>& old) = 0;
     // They are nowhere: there is no memory for them.
     virtual void give_up() noexcept = 0;
+    // Marks codes that it holds itself, and no map.
+    virtual void mark_codes(CodeMarks&) const {}
 };
 
 class OldMaps {
@@ -42,9 +44,22 @@ public:
         pinned_ = !readers_.empty();
     }
 
+    // The reader has codes of its own until it is unpinned.
+    void hold(const MapReader* reader) {
+        std::lock_guard guard(mutex_);
+        holders_.push_back(reader);
+    }
+
+    void mark_codes(CodeMarks& marks) const {
+        std::lock_guard guard(mutex_);
+        visit_all([&](const Map& map) { map.mark_entries(marks); });
+        for (const MapReader* reader : holders_) reader->mark_codes(marks);
+    }
+
     // Needs no lock: readers may go at any time.
     void unpin(const MapReader* reader) noexcept {
         std::lock_guard guard(mutex_);
+        std::erase(holders_, reader);
         for (auto each = readers_.begin(); each != readers_.end();) {
             std::erase(each->second, reader);
             each = each->second.empty() ? readers_.erase(each) : std::next(each);
@@ -118,6 +133,7 @@ private:
     mutable std::mutex mutex_;
     std::atomic<bool> pinned_ = false;  // whether there is a reader at all
     std::unordered_map<const Map*, std::vector<MapReader*>> readers_;
+    std::vector<const MapReader*> holders_;
     std::vector<std::weak_ptr<const Map>> old_;
 };
 

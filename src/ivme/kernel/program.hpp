@@ -75,6 +75,12 @@ struct ProjectStep {
     bool counts = true;  // not if its origin is a load that nobody else reads: reading the row pays for it
 };
 
+// The tuples of its origin over some columns, each once, with the payload 1.
+struct DistinctStep {
+    unsigned target, origin;
+    std::vector<unsigned> columns;
+};
+
 struct ExistsStep {
     unsigned target, origin;
     const Map* map;
@@ -109,7 +115,7 @@ struct WatchStep {
     unsigned leaf;
 };
 
-using Step = std::variant<LoadStep, StoreStep, ScanStep, JoinStep, ProjectStep, ExistsStep, FilterStep, AddStep,
-                          EmitStep, WatchStep>;
+using Step = std::variant<LoadStep, StoreStep, ScanStep, JoinStep, ProjectStep, DistinctStep, ExistsStep, FilterStep,
+                          AddStep, EmitStep, WatchStep>;
 
 }  // namespace ivme

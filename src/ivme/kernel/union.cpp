@@ -77,11 +77,25 @@ Prober::Prober(const Union& plan) : machine_(plan.seed), consolidator_(plan.seed
     sums_.shape(width, Layout(plan.layout.slots, &floats_));
 }
 
-const Delta& Prober::sums(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations) {
+void Prober::take(const std::vector<const int64_t*>& keys, size_t n) {
     for (size_t had = ones_.size(); had < n; ++had) ones_.push(1);
     inputs_[0].n = n;
     inputs_[0].columns = keys;
     inputs_[0].weights = ones_.data();
+}
+
+std::vector<const Delta*> Prober::pieces(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations) {
+    take(keys, n);
+    uint64_t before = machine_.operations;
+    machine_.run(probes_[0], inputs_, log_);
+    operations += machine_.operations - before;
+    std::vector<const Delta*> found;
+    for (unsigned number : probes_[0].emits) found.push_back(&probes_[0].registers[number]);
+    return found;
+}
+
+const Delta& Prober::sums(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations) {
+    take(keys, n);
     uint64_t before = machine_.operations;
     consolidator_.begin(&sums_, n);
     for (Trigger& probe : probes_) {
@@ -136,6 +150,7 @@ void UnionCursor::open(std::vector<const int64_t*> inputs, size_t requests) {
     seen_.reset();
     answers_.reset();
     taken_ = 0;
+    pieces_.reset();
 }
 
 void UnionCursor::go_on_with(const Union& plan) {
@@ -146,6 +161,10 @@ void UnionCursor::go_on_with(const Union& plan) {
 bool UnionCursor::fill(Block& block, size_t limit, uint64_t& operations) {
     floats_.clear();
     if (plan_->disjoint) return fill_disjoint(block, limit, operations);
+    if (!plan_->pieces.empty()) {
+        find_pieces(operations);
+        return pieces_->fill(block, limit, floats_, operations);
+    }
     if (plan_->answered && plan_->outputs) return fill_answered(block, limit, operations);
     if (prober_) prober_->forget();
     return fill_probed(block, limit, operations);
@@ -208,6 +227,39 @@ bool UnionCursor::fill_answered(Block& block, size_t limit, uint64_t& operations
     block.n += n;
     taken_ += n;
     return taken_ < answers_->n;
+}
+
+void UnionCursor::find_pieces(uint64_t& operations) {
+    if (pieces_) return;
+    std::vector<const int64_t*> keys;
+    std::vector<int64_t> request;
+    for (unsigned input : plan_->asked) {
+        keys.push_back(inputs_[input]);
+        request.push_back(*inputs_[input]);
+    }
+    auto found = prober().pieces(keys, 1, operations);
+    pieces_ = std::make_unique<PieceRows>(plan_->pieces, found, plan_->layout, plan_->seed, operations);
+    pieces_->open(request.data());
+}
+
+void UnionCursor::mark_codes(CodeMarks& marks) const {
+    if (pieces_) pieces_->mark_codes(marks);
+}
+
+// The pieces of all distinct requests are found at once, and the rows of each request are read in turn.
+void UnionCursor::read_pieces(Block& block, uint64_t& operations) {
+    Distinct asked(static_cast<unsigned>(plan_->asked.size()), plan_->seed);
+    find_distinct(asked);
+    auto found = prober().pieces(addresses(asked.keys), asked.known.high(), operations);
+    PieceRows rows(plan_->pieces, found, plan_->layout, plan_->seed, operations);
+    for (size_t request = 0; request < requests_; ++request) {
+        size_t start = block.n;
+        rows.open(asked.known.key(asked.groups[request]));
+        rows.fill(block, ~size_t{0} - block.n, floats_, operations);
+        if (!block.numbered) continue;
+        block.requests.resize(block.n);
+        std::fill_n(block.requests.data() + start, block.n - start, static_cast<int64_t>(request));
+    }
 }
 
 bool UnionCursor::fill_probed(Block& block, size_t limit, uint64_t& operations) {

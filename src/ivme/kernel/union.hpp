@@ -12,7 +12,8 @@
 // - A reader who wants all rows waits for no single one: what the loops find is summed by row, without a probe. The
 //   candidates are the same, so the time for all rows is, too.
 //
-// A plan that is answered has no loops: the steps of its only branch take requests to all of their rows, at once.
+// A plan that is answered has no loops: the steps of its only branch take requests to all of their rows at once, or to
+// pieces of them, off which rows are read one by one.
 #pragma once
 
 #include <memory>
@@ -23,6 +24,7 @@
 #include "cursor.hpp"
 #include "groups.hpp"
 #include "machine.hpp"
+#include "piece_rows.hpp"
 #include "probe.hpp"
 
 namespace ivme {
@@ -66,6 +68,7 @@ struct Union {
     bool exact = false;           // whether sums of floats come as they are, not rounded
     std::vector<unsigned> asked;  // the inputs that a probe takes
     std::vector<Branch> branches;
+    std::vector<Piece> pieces;  // of the rows of an answered plan, unless it finds these as a whole
     Layout layout;
     Seed seed;
 
@@ -90,9 +93,13 @@ public:
     // The keys are distinct: rows, or requests of a plan that is answered. Payloads may have a count of zero; what is
     // long in them lasts until `forget`.
     const Delta& sums(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations);
+    // The deltas of the pieces of an answered plan, for distinct requests.
+    std::vector<const Delta*> pieces(const std::vector<const int64_t*>& keys, size_t n, uint64_t& operations);
     void forget() noexcept;
 
 private:
+    void take(const std::vector<const int64_t*>& keys, size_t n);
+
     FloatPool floats_;
     Machine machine_;
     std::vector<Trigger> probes_;
@@ -116,10 +123,14 @@ public:
     void open(std::vector<const int64_t*> inputs, size_t requests);
     // Goes on with a plan that is the same but for maps that were handed over.
     void go_on_with(const Union& plan);
+    // Finds the pieces of the rows of the only request: what follows reads no map.
+    void find_pieces(uint64_t& operations);
+    void mark_codes(CodeMarks& marks) const;
     // Appends at most `limit` rows of the only request and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
-    // Appends the rows of all requests, in the requests' order if the block is numbered.
-    void read_all(Block& block, uint64_t& operations);
+    // Appends the rows of all requests, in the requests' order if the block is numbered. More threads give the same
+    // rows in the same order.
+    void read_all(Block& block, uint64_t& operations, unsigned threads = 1);
 
 private:
     // A segment of the branch that is being read.
@@ -158,9 +169,24 @@ private:
     void find_distinct(Distinct& requests) const;
     void read_points(Block& block, uint64_t& operations);
     void read_answers(Block& block, uint64_t& operations);
-    void sum_up(Block& block, uint64_t& operations);
-    void sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations);
-    const int64_t* multiplied(const Reader& reader, const Delta& from, bool first, const Block& found);
+    // What a segment finds behind the tuples of `from` counts times their payloads; the first segment's are requests,
+    // with the payload 1. With several requests their first column is the request.
+    struct Segment {
+        const Reader& reader;
+        const Delta& from;
+        bool first;
+    };
+    // Memory for products, used again for each block of rows.
+    struct Products {
+        Array<int64_t> words;
+        std::vector<const int64_t*> factors;
+    };
+
+    void read_pieces(Block& block, uint64_t& operations);
+    void sum_up(Block& block, uint64_t& operations, unsigned threads);
+    void sum_segment(const Segment& segment, RowSums& to, uint64_t& operations, unsigned threads);
+    void sum_part(const Segment& segment, unsigned part, unsigned parts, RowSums& to, uint64_t& operations) const;
+    const int64_t* multiplied(const Segment& segment, size_t begin, const Block& found, Products& products) const;
     // The inputs of some requests, or n times of the only one.
     std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;
     Prober& prober();
@@ -177,10 +203,9 @@ private:
     std::vector<std::unique_ptr<Level>> levels_;
     std::optional<GroupTable> seen_;
     std::unique_ptr<Prober> prober_;
-    Array<int64_t> products_;
-    std::vector<const int64_t*> factors_;
     std::optional<Block> answers_;  // all rows of the only request, of which so many were taken
     size_t taken_ = 0;
+    std::unique_ptr<PieceRows> pieces_;
 };
 
 }  // namespace ivme

@@ -20,7 +20,7 @@ from ivme.plan.order import mark_tree, templates, variable_order, view_tree, wid
 from ivme.query import expression, model, table, types
 from ivme.structure import dependencies, fracture, hypergraph
 
-PLANNER_VERSION = 10
+PLANNER_VERSION = 11
 """To be raised when the planner makes other plans than before, or the steps of programs come to mean something else:
 views are then planned again when their directory is opened. tests/golden/test_planner_version.py tells when."""
 

@@ -5,7 +5,7 @@ A view is stored as its text and options: every process compiles it to the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -48,7 +48,8 @@ class ViewEntry:
     as changes that shards send each other within a step; without them its engines have what is beneath it themselves.
     With a `block`, it is that block of the text alone, fed by the ones before it: the last one is the view, the others
     are `part_of` it. With `members`, it is a fragment: these blocks, of which the last is `block`. All its shards have
-    all rows of what is in `everywhere`.
+    all rows of what is in `everywhere`. `identified_by` has the columns by which whole rows of a table are told apart
+    where they are spread, if they are fewer than it has: others were added after the view was made.
     """
 
     name: str
@@ -64,6 +65,7 @@ class ViewEntry:
     part_of: str = ""
     members: tuple[int, ...] = ()
     everywhere: tuple[str, ...] = ()
+    identified_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def view(self) -> str:
@@ -90,6 +92,7 @@ class ViewEntry:
             **({} if self.block is None else {"block": self.block, "part_of": self.part_of}),
             **({"members": list(self.members)} if self.members else {}),
             **({"everywhere": list(self.everywhere)} if self.everywhere else {}),
+            **({"identified_by": _lists(self.identified_by)} if self.identified_by else {}),
         }
 
     @staticmethod
@@ -108,6 +111,7 @@ class ViewEntry:
             found.get("part_of", ""),
             tuple(found.get("members", ())),
             tuple(found.get("everywhere", ())),
+            _named_columns(found.get("identified_by", ())),
         )
 
 
@@ -128,9 +132,14 @@ class ShardCatalog:
         return dict(self.spread_by).get(table.name) or tuple(table.primary_key or table.column_names)
 
     def with_more_columns(self, table: Table) -> ShardCatalog:
-        """With another declaration of a table, which has more columns; its rows stay where they are."""
-        by = dict(self.spread_by) | {table.name: self.spread_columns(self.table(table.name))}
-        return replace(self.with_table(table), spread_by=tuple(by.items()))
+        """With another declaration of a table, which has more columns; its rows stay where they are, also in views."""
+        old = self.table(table.name)
+        by = dict(self.spread_by) | {table.name: self.spread_columns(old)}
+        views = tuple(
+            replace(view, identified_by=tuple(({old.name: old.column_names} | dict(view.identified_by)).items()))
+            for view in self.views
+        )
+        return replace(self.with_table(table), views=views, spread_by=tuple(by.items()))
 
     def table(self, name: str) -> Table:
         """The table of that name, whatever its case."""
@@ -193,15 +202,24 @@ class ShardCatalog:
             "tables": [plain_table(t) for t in self.tables],
             "views": [view.to_json() for view in self.views],
             "functions": [each.to_json() for each in self.functions],
-            **({"spread_by": [[name, list(columns)] for name, columns in self.spread_by]} if self.spread_by else {}),
+            **({"spread_by": _lists(self.spread_by)} if self.spread_by else {}),
         }
 
     @staticmethod
     def from_json(found: Mapping[str, Any]) -> ShardCatalog:
-        by = tuple((name, tuple(columns)) for name, columns in found.get("spread_by", ()))
+        by = _named_columns(found.get("spread_by", ()))
         tables = tuple(read_table(each) for each in found["tables"])
         functions = tuple(map(NamedFunction.from_json, found.get("functions", ())))
         return ShardCatalog(tables, tuple(map(ViewEntry.from_json, found["views"])), functions, by)
+
+
+def _lists(columns: Iterable[tuple[str, tuple[str, ...]]]) -> list[list[Any]]:
+    return [[name, list(each)] for name, each in columns]
+
+
+def _named_columns(found: Iterable[Sequence[Any]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Columns by the tables that have them."""
+    return tuple((name, tuple(columns)) for name, columns in found)
 
 
 def check_new_name(name: str, catalog: ShardCatalog) -> None:

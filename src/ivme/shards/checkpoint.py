@@ -5,6 +5,7 @@
     steps/N/SHARD-EPOCH-DIGEST       all that a shard received in step N, and how the views changed that are followed
     catalogs/N-EPOCH                 the tables and views from step N on
     snapshots/SHARD/N-EPOCH-DIGEST   a shard as it was after step N
+    tails/SHARD/M-N-EPOCH-DIGEST     what a shard received in steps M to N, to be read after a snapshot
     consumers/NAME                   how far a stream of changes is
     reads/NAME                       the step that the tasks of a query read
     driver                           where the driver listens
@@ -23,6 +24,7 @@ from typing import Any
 
 from ivme.errors import SparkError
 from ivme.shards.parts import PackedPart, digest_of, pieces, split_parts
+from ivme.shards.tails import TailName
 from ivme.store.checkpoint_store import CheckpointStore
 
 _FORMAT = 2
@@ -199,6 +201,15 @@ class Checkpoint:
         found = map(SnapshotName.parse, self.store.list(f"snapshots/{shard}"))
         return sorted(found, key=lambda each: (each.step, each.epoch))
 
+    def write_tail(self, shard: int, first: int, last: int, epoch: int, parts: Iterable[PackedPart]) -> None:
+        data = pieces(parts)
+        self.store.write(TailName(first, last, epoch, digest_of(data)).path(shard), data)
+
+    def tails(self, shard: int) -> list[TailName]:
+        """The tails of a shard, in the order of their steps."""
+        found = map(TailName.parse, self.store.list(f"tails/{shard}"))
+        return sorted(found, key=lambda each: (each.first, each.last))
+
     # Streams of changes
 
     def write_consumer(self, name: str, view: str, step: int) -> None:
@@ -231,9 +242,13 @@ class Checkpoint:
             for old in self.snapshots(shard):
                 if old.step <= snapshot and old not in newest:
                     self.store.delete(old.path(shard))
-        for name in self.store.list("snapshots"):
-            if int(name) >= self.shards:  # of an older layout with more shards
-                self.store.delete(f"snapshots/{name}")
+            for tail in self.tails(shard):
+                if newest and tail.last <= newest[0].step:
+                    self.store.delete(tail.path(shard))
+        for folder in ("snapshots", "tails"):
+            for name in self.store.list(folder):
+                if int(name) >= self.shards:  # of an older layout with more shards
+                    self.store.delete(f"{folder}/{name}")
         upto = min(snapshot, wanted, last.number - 1)
         for number in self.numbers():
             if number <= upto:

@@ -30,7 +30,7 @@ _NOTHING = Message({})
 LEAST_LOG_ROWS = 200_000
 LONGEST_LOG = 500
 """Shards write snapshots when the steps since the last ones have more rows than the shards have entries, and at least
-this many, or when they are this many."""
+this many; when they are this many steps, they write what has changed since."""
 
 PutPlace = tuple[int, tuple[str, str]]
 """A shard, and the key under which it was put parts."""
@@ -362,11 +362,12 @@ class Coordinator:
     def compact(self, wanted: Callable[[], int], *, now: bool = False) -> None:
         """Replaces steps by snapshots when there are many; `wanted` is the last step whose changes readers have."""
         size = sum(count for entries in self.entries.values() for count in entries.values())
-        if not now and self._log_steps <= LONGEST_LOG and self._log_rows <= max(LEAST_LOG_ROWS, size):
+        whole = now or self._log_rows > max(LEAST_LOG_ROWS, size)
+        if not whole and self._log_steps <= LONGEST_LOG:
             return
-        self._log_rows = self._log_steps = 0
+        self._log_rows, self._log_steps = 0 if whole else self._log_rows, 0
         try:
-            answers = self.ask_all({"op": "snapshot", "driver_epoch": self.last.epoch})
+            answers = self.ask_all({"op": "snapshot", "tail": not whole, "driver_epoch": self.last.epoch})
             self.checkpoint.forget(min(answer.head["step"] for answer in answers), wanted(), self.last)
         except IvmeError as error:  # the batch counts all the same
             _logger.warning("the steps of %s stay, as no snapshots were made: %s", self.checkpoint.store.address, error)

@@ -13,8 +13,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from ivme.definitions.single_changes import SingleChanges
 from ivme.errors import PlanError, SparkError, StorageError, still_needed
 from ivme.query.names import OWN_TABLES
 from ivme.shards import planning
@@ -30,22 +33,20 @@ from ivme.shards.distribute import packed_by_shard
 from ivme.shards.entries import view_loads
 from ivme.shards.exchange import Told, is_merged, placed_in, readers
 from ivme.shards.functions import mentioned
+from ivme.shards.merge import WEIGHT, consolidated
 from ivme.shards.merged_changes import merged_changes, merged_feeds, merged_rows
-from ivme.shards.message import LostError, Message, Question
+from ivme.shards.message import Message, Question, again_if_lost
 from ivme.shards.parts import PackedPart
 from ivme.shards.routing import Routing
 from ivme.shards.sharding import sharding
 from ivme.shards.view import ShardedView
 from ivme.shards.view_query import with_expiry
 
-_ATTEMPTS = 8
-"""How often a batch is tried whose hosts are lost on the way."""
-
 _FIRST_LOOK = 20_000
 """How many entries a view has before it is looked at whether its rows are spread well; then at each doubling."""
 
 
-class ShardedDatabase(ShardClock):
+class ShardedDatabase(ShardClock, SingleChanges):
     """Tables and views over shards. One writer at a time."""
 
     def __init__(self, cluster: Cluster, resized: Callable[[], Cluster] | None = None) -> None:
@@ -253,20 +254,15 @@ class ShardedDatabase(ShardClock):
 
     # Changes
 
-    def insert(self, table: str, rows: Any) -> None:
+    def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Inserts rows: whatever `Database.insert` takes, and Spark DataFrames, whose rows stay where they are."""
         with self.batch() as batch:
-            batch.insert(table, rows)
+            batch.insert(table, rows, round_floats=round_floats)
 
     def delete(self, table: str, rows: Any, *, strict: bool = True) -> None:
         """Deletes rows; a row that is not in the table is an error, or ignored with strict=False."""
         with self.batch() as batch:
             batch.delete(table, rows, strict=strict)
-
-    def apply(self, table: str, rows: Any, weights: Any) -> None:
-        """Inserts as many copies of each row as its weight; for a DataFrame, `weights` is the name of a column."""
-        with self.batch() as batch:
-            batch.apply(table, rows, weights)
 
     def batch(self, source: str | None = None, position: int | None = None) -> ShardedBatch:
         """Several changes, all or nothing.
@@ -302,24 +298,14 @@ class ShardedDatabase(ShardClock):
     def _take(self, make: Callable[[str], StepInput]) -> None:
         """Takes all shards through a step, or none; `make` puts its rows, again for each attempt."""
         self._settled()
-        self._again_if_lost(lambda: self._coordinator.take(make(new_transaction()), self._merged_changes))
+        again_if_lost(lambda: self._coordinator.take(make(new_transaction()), self._merged_changes))
         for observe in self.observers:
             observe()
         self._coordinator.compact(self._oldest_wanted)
 
     def _try(self, make: Callable[[str], StepInput]) -> None:
         """Takes all shards to where a step could happen, and back; raises why it could not."""
-        self._again_if_lost(lambda: self._coordinator.attempt(make(new_transaction()), self._merged_changes))
-
-    def _again_if_lost(self, attempt: Callable[[], None]) -> None:
-        """Makes an attempt, and others where a host is lost on the way."""
-        for number in range(_ATTEMPTS):
-            try:
-                attempt()
-                return
-            except LostError:
-                if number == _ATTEMPTS - 1:
-                    raise
+        again_if_lost(lambda: self._coordinator.attempt(make(new_transaction()), self._merged_changes))
 
     def _merged_changes(self, step: OpenStep) -> list[PackedPart]:
         return merged_changes(self._coordinator, step)
@@ -365,6 +351,12 @@ class ShardedDatabase(ShardClock):
         with self._lock:
             table = self._catalog.table(name).name
             return pa.concat_tables(answer.tables[0] for answer in self._ask_all({"op": "table", "table": table}))
+
+    def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """The distinct rows of a table, or of a view without parameters, in Arrow, and their multiplicities."""
+        is_view = isinstance(name, str) and name.lower() in {view.lower() for view in self.views}
+        rows = consolidated(self.view(name).weighted()) if is_view else self.table_rows(name)
+        return rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()
 
     def entry(self, name: str) -> ViewEntry:
         """A view as the catalog has it."""

@@ -25,10 +25,13 @@ from ivme.query.inference import head_types
 from ivme.query.model import Table
 from ivme.query.table import promises
 from ivme.shards.distribute import with_weights
+from ivme.shards.engine_plans import create_view
 from ivme.shards.functions import defined
 from ivme.shards.merge import WEIGHT, consolidated, finish, group_numbers
+from ivme.shards.parts import EngineKey
 from ivme.shards.sharding import Sharding, needs_merging
 from ivme.shards.sum_bounds import is_large, largest_part, watched_sums
+from ivme.shards.table_changes import read_change, row_batch
 from ivme.view import View
 from ivme.views.closure_view import ClosureView
 
@@ -62,19 +65,20 @@ class Engine:
         return Engine({table.name: table.name}, [table])
 
     def grown(self, table: Table) -> Engine:
-        """The engine of a table with what it has now, which is this one unless columns were added.
+        """The engine of a table with what it has now, which is this one unless columns were added."""
+        return self if self._has_columns([table]) else self._moved_to(Engine.of_table(table))
 
-        The rows have the defaults of new columns.
-        """
-        if self._declared[0].columns == table.columns:
-            return self
-        ((name, rows),) = self.contents()
-        made, values = Engine.of_table(table), dict(table.defaults)
-        for column in table.columns[rows.num_columns - 1 :]:
-            value = values[column.name].value if column.name in values else None
-            filled = arrow_array([value] * rows.num_rows, declared_type(table, column))
-            rows = rows.add_column(rows.num_columns - 1, column.name, filled)
-        made.apply([(name, rows)])
+    def grown_view(self, sharding: Sharding) -> Engine:
+        """The engine of a view as `grown`; where its tables have more columns, the view is to be completed again."""
+        return self if self._has_columns(sharding.engine_tables()) else self._moved_to(Engine.of_view(sharding))
+
+    def _has_columns(self, tables: Sequence[Table]) -> bool:
+        return [table.columns for table in self._declared] == [table.columns for table in tables]
+
+    def _moved_to(self, made: Engine) -> Engine:
+        """An engine of the same tables with more columns, and this one's rows: they have the defaults there."""
+        declared = {table.name: table for table in made._declared}
+        made.apply((name, _with_defaults(rows, declared[name])) for name, rows in self.contents())
         return made
 
     @staticmethod
@@ -107,8 +111,7 @@ class Engine:
     def _made(self, sharding: Sharding) -> View:
         made: Any = None
         for name, query, options in sharding.engine_views():
-            given: Any = query
-            made = self._database.create_view(name, given, **options)
+            made = create_view(self._database, name, query, options)
         return made  # type: ignore[no-any-return]
 
     def explain(self) -> Explanation:
@@ -206,6 +209,18 @@ class Engine:
         """The rows of a table that have the primary keys of some others; O(1) for each."""
         return self._database.table(table).of_keys(keys)
 
+    def resolved(self, table: str, head: Mapping[str, Any], rows: pa.Table, before: pa.Table) -> pa.Table:
+        """The rows that go and come, weights last, by a change that depends on what is in a table; none is changed.
+
+        `rows` come with the change, and `before` is what its batch has done to the table so far.
+        """
+        runtime = self._database.definitions.runtime
+        with runtime.lock:
+            layout = runtime.catalog.layout(table)
+            done = row_batch(before, layout) if before.num_rows else None
+            found = read_change(head, rows, layout).resolved(runtime.catalog, runtime.catalog.tables[table], done)
+            return with_weights(found.data, found.weights)
+
     def rows(self, parameters: Mapping[str, Any]) -> pa.Table:
         """The partial rows of an access request; those of a view without aggregates have multiplicities."""
         assert self.sharding is not None
@@ -267,6 +282,16 @@ class Engine:
         return with_weights(rows, np.ones(rows.num_rows, np.int64)) if partial else rows
 
 
+def _with_defaults(rows: pa.Table, table: Table) -> pa.Table:
+    """Rows with weights, and the defaults in the columns of the table that they lack."""
+    values = dict(table.defaults)
+    for column in table.columns[rows.num_columns - 1 :]:
+        value = values[column.name].value if column.name in values else None
+        filled = arrow_array([value] * rows.num_rows, declared_type(table, column))
+        rows = rows.add_column(rows.num_columns - 1, column.name, filled)
+    return rows
+
+
 def _distinct(rows: pa.Table) -> pa.Table:
     groups, _ = group_numbers(rows)
     return rows.take(pa.array(np.unique(groups, return_index=True)[1]))
@@ -291,3 +316,8 @@ def change_schema(sharding: Sharding) -> pa.Schema:
     ]
     fields += [pa.field(name, arrow_type(type_)) for name, type_ in zip(names, sharding.typed.head, strict=True)]
     return pa.schema([*fields, pa.field(WEIGHT, pa.int64())])
+
+
+def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:
+    """The views whose sums may not fit, as far as these engines know."""
+    return sorted({key.name for key, engine in engines.items() if engine.is_large})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ivme.errors import IvmeError
-from ivme.shards.parts import EngineKey, PackedPart
+from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 
 Work = list[tuple[EngineKey, list[tuple[str, pa.Table]]]]
 
@@ -39,3 +39,13 @@ class StepError(Exception):
         super().__init__(str(reason))
         self.reason = reason
         self.in_table = in_table
+
+
+def by_engine(parts: Iterable[Part]) -> Work:
+    """The rows for each engine, those for one table together; tables first, as they find what is wrong with rows."""
+    found: dict[EngineKey, dict[str, list[pa.Table]]] = {}
+    for part in parts:
+        if part.table != CHANGE:
+            found.setdefault(part.engine, {}).setdefault(part.table, []).append(part.rows)
+    ordered = sorted(found, key=lambda key: not key.is_table)
+    return [(key, [(table, pa.concat_tables(rows)) for table, rows in found[key].items()]) for key in ordered]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,23 @@ from ivme.errors import IvmeError, SparkError
 _LENGTH = struct.Struct(">Q")
 _HEAD = b"ivme"
 
+_ATTEMPTS = 8
+"""How often a batch is tried whose hosts are lost on the way."""
+
 
 class LostError(SparkError):
     """A host ended or cannot be reached, or what it had of a step is lost. Another one will serve: try again."""
+
+
+def again_if_lost(attempt: Callable[[], None]) -> None:
+    """Makes an attempt, and others where a host is lost on the way."""
+    for number in range(_ATTEMPTS):
+        try:
+            attempt()
+            return
+        except LostError:
+            if number == _ATTEMPTS - 1:
+                raise
 
 
 @dataclass(frozen=True, slots=True)

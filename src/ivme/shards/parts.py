@@ -68,10 +68,15 @@ class PackedPart:
         """The part of a head and a body that were received."""
         return PackedPart(head, body, json.loads(head)[4])
 
+    @property
+    def label(self) -> tuple[str, str]:
+        """The name of its engine, and that of the engine's table."""
+        name, _, _, table, _, _ = json.loads(self.head)
+        return name, table
+
     def is_change_of(self, view: str) -> bool:
         """Whether it says how a view changed."""
-        name, _, _, table, _, _ = json.loads(self.head)
-        return bool(table == CHANGE and name == view)
+        return self.label == (view, CHANGE)
 
     def unpacked(self) -> Part:
         name, generation, pattern, table, _, _ = json.loads(self.head)

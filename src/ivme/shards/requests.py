@@ -9,10 +9,13 @@ from typing import Any
 from ivme.errors import SparkError
 from ivme.shards.catalog import ShardCatalog
 from ivme.shards.distribute import packed_by_shard
+from ivme.shards.engine import large_views
 from ivme.shards.functions import NamedFunction
+from ivme.shards.layout import write_layout
 from ivme.shards.message import Message
+from ivme.shards.parts import EngineKey
 from ivme.shards.service import Forward, ShardService
-from ivme.shards.shard import Shard, large_views
+from ivme.shards.shard import Shard
 
 
 def answer(service: ShardService, message: Message, forward: Forward) -> Message:
@@ -63,6 +66,11 @@ def _keys(shard: Shard, message: Message) -> Message:
     return Message({}, (shard.rows_of_keys(message.head["table"], message.tables[0]),))
 
 
+def _change(shard: Shard, message: Message) -> Message:
+    table = message.head["table"]
+    return Message({}, (shard.engines[EngineKey(table)].resolved(table, message.head, *message.tables),))
+
+
 def _spread(shard: Shard, head: Mapping[str, Any], forward: Forward) -> Message:
     """Puts this shard's rows of a view's tables to the shards where the view wants them; to which."""
     packed = packed_by_shard(shard.spread(ShardCatalog.from_json(head["catalog"]), head["view"]))
@@ -83,12 +91,14 @@ def _status(shard: Shard, _message: Message) -> Message:
 
 
 def _snapshot(shard: Shard, message: Message) -> Message:
-    return Message({"step": shard.snapshot(message.head["driver_epoch"])})
+    write = shard.tail if message.head.get("tail") else shard.snapshot
+    return Message({"step": write(message.head["driver_epoch"])})
 
 
 def _lay_out(shard: Shard, message: Message) -> Message:
     head = message.head
-    files, rows = shard.write_layout(ShardCatalog.from_json(head["catalog"]), head["shards"], head["driver_epoch"])
+    catalog = ShardCatalog.from_json(head["catalog"])
+    files, rows = write_layout(shard, catalog, head["shards"], head["driver_epoch"])
     return Message({"files": files, "rows": rows})
 
 
@@ -113,6 +123,7 @@ READS: Mapping[Any, Callable[[Shard, Message], Message]] = {
     "parts": _parts,
     "table": _table,
     "keys": _keys,
+    "change": _change,
     "degrees": _degrees,
     "status": _status,
     "snapshot": _snapshot,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -20,13 +19,14 @@ from ivme.query.failures import with_failing_rows
 from ivme.shards.catalog import ShardCatalog, ViewEntry
 from ivme.shards.checkpoint import Checkpoint, Record
 from ivme.shards.degrees import local_degrees
-from ivme.shards.distribute import Placed, packed_by_shard, place_in_view, place_rows
-from ivme.shards.engine import Engine, change_schema
-from ivme.shards.exchange import due, placed_changes, readers
-from ivme.shards.held_step import HeldStep, Round, StepError, Work
+from ivme.shards.distribute import Placed, place_in_view
+from ivme.shards.engine import Engine, change_schema, large_views
+from ivme.shards.exchange import due, readers
+from ivme.shards.held_step import HeldStep, Round, StepError, Work, by_engine
 from ivme.shards.merge import finish
 from ivme.shards.parts import CHANGE, EngineKey, PackedPart, Part
 from ivme.shards.sharding import needs_merging, sharding
+from ivme.shards.tails import StepLog, read_tail, together
 
 REQUEST = "?"
 """The column with the number of the request that a row answers."""
@@ -49,6 +49,7 @@ class Shard:
         self.catalog = ShardCatalog()
         self.catalog_name: str | None = None
         self.engines: dict[EngineKey, Engine] = {}
+        self._log = StepLog()
         self._held: tuple[ShardCatalog, Mapping[EngineKey, Engine]] | None = None
 
     @property
@@ -86,6 +87,7 @@ class Shard:
     def _repeat(self, record: Record) -> None:
         """Applies a step that has happened."""
         if record.is_layout:
+            self._log.spoil()
             catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(record.catalog))
             self._forget()
             self.lay_out(catalog, record.layout_files(self.number))
@@ -93,12 +95,13 @@ class Shard:
             return
         catalog, engines = self.catalog, self.engines
         if record.catalog != self.catalog_name:
+            self._log.spoil()
             catalog = ShardCatalog.from_json(self.checkpoint.read_catalog(record.catalog))
             engines = self._adopted(catalog)
         name = record.files.get(str(self.number))
-        packed = () if name is None else self.checkpoint.read_file(name)
+        packed = [] if name is None else list(self.checkpoint.read_file(name))
         try:
-            for key, parts in _by_engine(each.unpacked() for each in packed):
+            for key, parts in by_engine(each.unpacked() for each in packed):
                 engines[key].apply(parts, record.clipped)
             self._complete(catalog, engines)
         except IvmeError as error:
@@ -106,9 +109,10 @@ class Shard:
             raise SparkError(f"step {record.number} cannot be repeated: {error}") from error
         self.catalog, self.engines, self.catalog_name = catalog, engines, record.catalog
         self.step, self.sources = record.number, record.sources
+        self._log.add(record.number, record.clipped, packed)
 
     def _restore(self, step: int) -> None:
-        """Starts again from the newest snapshot up to a step."""
+        """Starts again from the newest snapshot up to a step, and its tails."""
         self.rebuilds += 1
         self._forget()
         wanted = self.checkpoint.record(step) or self.checkpoint.last_record()
@@ -127,34 +131,32 @@ class Shard:
         self._complete(catalog, engines)
         self.step, self.sources, self.catalog_name = about["step"], about["sources"], about["catalog_name"]
         self.catalog, self.engines = catalog, engines
+        self._read_tails(step)
+
+    def _read_tails(self, step: int) -> None:
+        """Applies the steps that tails have, up to one."""
+        read = 0
+        for name in self.checkpoint.tails(self.number):
+            if name.first <= self.step + 1 <= name.last <= step:
+                self.sources, steps = read_tail(self.checkpoint.read_file(name.path(self.number)))
+                for clipped, packed in together(each for each in steps if each.number > self.step):
+                    for key, parts in by_engine(each.unpacked() for each in packed):
+                        self.engines[key].apply(parts, clipped)
+                self.step, read = name.last, read + 1
+        self._log.begin(self.step, read)
 
     def lay_out(self, catalog: ShardCatalog, files: Sequence[str]) -> None:
         """Starts with all rows of a new layout; the shard has nothing else."""
         engines = self._adopted(catalog)
         packed = (part for name in files for part in self.checkpoint.read_file(name))
-        for key, parts in _by_engine(each.unpacked() for each in packed):
+        for key, parts in by_engine(each.unpacked() for each in packed):
             engines[key].apply(parts)
         self._complete(catalog, engines)
         self.catalog, self.engines = catalog, engines
 
-    def write_layout(self, catalog: ShardCatalog, shards: int, epoch: int) -> tuple[dict[str, str], int]:
-        """Writes this shard's rows for another number of shards: the files by shard, and how many rows they have.
-
-        The rows are those of tables, of which each is in one shard, and of views that feed others.
-        """
-        rows_of = self.table_rows
-        tables = (each for t in catalog.tables for each in place_rows(catalog, shards, t, rows_of(t.name)))
-        fed = ((name, self.relation_rows(name)) for name in readers(catalog))
-        placed = chain(tables, placed_changes(catalog, fed))
-        files, rows = {}, 0
-        for new, parts in packed_by_shard(placed).items():
-            owner = f"{new}.{self.number}"
-            files[owner] = self.checkpoint.write_step(self.step + 1, owner, epoch, parts)
-            rows += sum(part.rows for part in parts)
-        return files, rows
-
     def _forget(self) -> None:
         self.step, self.catalog, self.catalog_name, self.engines, self.sources = 0, ShardCatalog(), None, {}, {}
+        self._log.spoil()
 
     def snapshot(self, epoch: int) -> int:
         """Writes everything that the shard has to the checkpoint; the step at which that is."""
@@ -168,6 +170,18 @@ class Shard:
         parts = [Part(_ABOUT, "about", pa.table({"json": [json.dumps(about)]}))]
         parts += [Part(key, *each) for key, engine in self.engines.items() for each in engine.contents()]
         self.checkpoint.write_snapshot(self.number, self.step, epoch, map(PackedPart.of, parts))
+        self._log.begin(self.step)
+        return self.step
+
+    def tail(self, epoch: int) -> int:
+        """Writes the steps since the last snapshot, or a snapshot if they are too many; the step at which that is."""
+        found = self._log.tail(self.sources)
+        if found is None:
+            return self.snapshot(epoch)
+        first, parts = found
+        if first <= self.step:
+            self.checkpoint.write_tail(self.number, first, self.step, epoch, parts)
+            self._log.wrote_tail(self.step)
         return self.step
 
     # Steps that may happen
@@ -190,9 +204,9 @@ class Shard:
         self.ensure_at(number - 1)
         name, wanted = catalog or (self.catalog_name, self.catalog)
         engines = self._adopted(wanted) if catalog is not None else self.engines
-        given = [part.unpacked() for part in parts]
+        given, taken = [part.unpacked() for part in parts], list(parts)
         now, later = (given, []) if catalog is not None else due(given, wanted, first_round)  # new engines are filled
-        work = _by_engine(now)
+        work = by_engine(now)
         new: Work = [each for each in work if each[0] not in self.engines]
         held = HeldStep()
         followed: list[Engine] = []
@@ -212,8 +226,9 @@ class Shard:
             found = decide(held)
             if isinstance(found, bool):
                 return found
+            taken.extend(found[1])
             now, later = due((*later, *(part.unpacked() for part in found[1])), wanted, found[0])
-            return _by_engine(now)
+            return by_engine(now)
 
         try:
             self._held = wanted, engines
@@ -226,6 +241,7 @@ class Shard:
             self._held = None
         if kept:
             self.catalog, self.engines, self.catalog_name, self.step = wanted, engines, name, number
+            self._log.spoil() if catalog is not None else self._log.add(number, clipped, taken)
         else:
             _stop_following(followed)
         return kept
@@ -289,7 +305,8 @@ class Shard:
             found[key] = self.engines[key].grown(table) if key in self.engines else Engine.of_table(table)
         for view in catalog.views:
             made = sharding(view, catalog.tables)
-            found |= {key: self.engines.get(key) or Engine.of_view(made) for key in self._keys(view)}
+            for key in self._keys(view):
+                found[key] = self.engines[key].grown_view(made) if key in self.engines else Engine.of_view(made)
         return found
 
     def _keys(self, view: ViewEntry) -> list[EngineKey]:
@@ -377,21 +394,6 @@ class Shard:
         return [local_degrees(atom, plan.table(atom.relation), self.relation_rows(atom.relation)) for atom in atoms]
 
 
-def large_views(engines: Mapping[EngineKey, Engine]) -> list[str]:
-    """The views whose sums may not fit, as far as these engines know."""
-    return sorted({key.name for key, engine in engines.items() if engine.is_large})
-
-
 def _stop_following(engines: Iterable[Engine]) -> None:
     for engine in engines:
         engine.complete(followed=False)
-
-
-def _by_engine(parts: Iterable[Part]) -> Work:
-    """The rows for each engine, those for one table together; tables first, as they find what is wrong with rows."""
-    found: dict[EngineKey, dict[str, list[pa.Table]]] = {}
-    for part in parts:
-        if part.table != CHANGE:
-            found.setdefault(part.engine, {}).setdefault(part.table, []).append(part.rows)
-    ordered = sorted(found, key=lambda key: not key.is_table)
-    return [(key, [(table, pa.concat_tables(rows)) for table, rows in found[key].items()]) for key in ordered]

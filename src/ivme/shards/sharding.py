@@ -77,6 +77,8 @@ class Sharding:
     """The views that feed this one."""
     order: Order | None = None
     """That of the view's rows, in which the first rows of shards are put together."""
+    identified_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """See `ViewEntry`."""
 
     @property
     def is_cut(self) -> bool:
@@ -162,7 +164,8 @@ class Sharding:
         for chosen, hashes in variable_hashes(occurrence.atom, table, rows, wanted):
             part = rows if chosen is None else rows.take(pa.array(chosen))
             if occurrence.identity in wanted:
-                hashes[occurrence.identity] = hash_rows(part.select(list(table.column_names)).columns, part.num_rows)
+                columns = dict(self.identified_by).get(table.name, table.column_names)
+                hashes[occurrence.identity] = hash_rows(part.select(list(columns)).columns, part.num_rows)
             for pattern, shard, numbers in places(self.routing, hashes, part.num_rows):
                 yield pattern, shard, numbers if chosen is None else chosen[numbers]
 
@@ -204,6 +207,7 @@ def sharding(entry: ViewEntry, tables: tuple[Table, ...]) -> Sharding:
         *(entry.name, ready, entry.routing, tuple(occurrences), tuple(atoms), partial, entry.options, tables),
         functions=entry.functions,
         fed=frozenset(feed.name for feed in entry.feeds),
+        identified_by=entry.identified_by,
     )
 
 

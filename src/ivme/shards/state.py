@@ -139,11 +139,7 @@ class ShardedState:
 
     def contents(self, name: str) -> tuple[pa.Table, npt.NDArray[np.int64]]:
         """The distinct rows of a table, or of a view without parameters, and their multiplicities."""
-        if name.lower() in {view.lower() for view in self.views}:
-            rows = consolidated(self.view(name).weighted())
-        else:
-            rows = self.shards.table_rows(name)
-        return rows.drop_columns([WEIGHT]), rows.column(WEIGHT).to_numpy()
+        return self.shards.contents(name)
 
     # Changes
 

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from ivme.database import Database
+from ivme.definitions.clock import START
 from ivme.errors import PlanError, still_needed
 from ivme.query.model import Table
+from ivme.query.names import CLOCK
 from ivme.query.table import References, promises
 from ivme.query.types import Type
 from ivme.shards.function_catalog import FunctionCatalog
@@ -55,22 +57,32 @@ class TableCatalog(FunctionCatalog):
     def add_column(self, table: str, name: str, type: str | Type, default: object = None) -> None:
         """Adds a column to a table, after the others; existing rows have the default in it.
 
-        Each shard fills it in its own rows. Views on the table must be dropped before, and created again.
+        Each shard fills it in its own rows, and builds the views on the table again from those that it has. A view
+        whose text would mean something else with the column has to be dropped before.
         """
         with self._lock:
             old = self._catalog.table(table)
-            needed = self._views_on(old.name)
-            if needed:
-                raise still_needed("add a column to", "table", old.name, needed)
-            with Database() as checked:
-                types = {column.name: column.type for column in old.columns if column.type is not None}
-                checked.create_table(old.name, types, **promises(old))
+            with self._known(with_views=bool(self._views_on(old.name))) as checked:
                 checked.add_column(old.name, name, type, default)
-                (new,) = checked.definitions.relations()
+                new = checked.relation(old.name)
             if any(each.is_time for _, each in new.defaults):
                 raise PlanError(f"the default of column {name} is the time, which each shard would take for itself")
             made = replace(new, defaults=(*old.defaults, *new.defaults))
             self._change_catalog(self._catalog.with_more_columns(made))
+
+    def _known(self, *, with_views: bool) -> Database:
+        """An embedded database with the same tables and views, and no rows."""
+        catalog = self._catalog
+        known = Database(functions=[each.user_function() for each in catalog.functions], replan=False)
+        if any(table.name == CLOCK for table in catalog.tables):
+            known.advance(START)
+        for table in catalog.tables:
+            if table.name != CLOCK:
+                types = {column.name: column.type for column in table.columns if column.type is not None}
+                known.create_table(table.name, types, **promises(table))
+        for view in catalog.shown if with_views else ():
+            known.create_view(view.name, view.text, **dict(view.options))
+        return known
 
     def drop_table(self, name: str) -> None:
         """Forgets a table and its rows; one that views are built on is refused."""

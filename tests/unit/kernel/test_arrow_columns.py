@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivme import _kernel
+from ivme import Database, _kernel
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.codes.dictionary import NULL_CODE
 from ivme.engine.codes.native_dictionary import native_domains
@@ -165,6 +165,41 @@ def test_offsets_that_do_not_fit_their_text_are_refused_by_name(offsets: list[in
     db.create_table("One", {"x": "string"})
     with pytest.raises(DataError):
         db.insert("One", batch)
+
+
+BAD_TEXTS: dict[str, tuple[int, int | None]] = {
+    "an end before its start": (1, 0),
+    "an end behind all": (1, 2**31 - 1),
+    "a start before all": (0, -(2**31)),
+    "no UTF-8": (0, None),
+}
+"""Which of a string's two offsets is wrong, and what it is; or none is, and its bytes are wrong."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("at", [1, 31, 32, 33, 64, 255, 511, 512, 598])
+@pytest.mark.parametrize("bad", BAD_TEXTS)
+def test_new_strings_that_nobody_compares_are_refused_as_all_others_are(bad: str, at: int, threads: int) -> None:
+    """Some of them are looked up before all are known to be strings."""
+    texts = [f"comment {row}".encode() for row in range(600)]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    place, offset = BAD_TEXTS[bad]
+    if offset is None:
+        texts[at] = b"\xff" * len(texts[at])
+    else:
+        ends[at + place] = offset
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    array = pa.Array.from_buffers(pa.string(), len(texts), buffers)
+    with Database(threads=threads) as db:
+        db.create_table("One", {"k": "int", "x": "string"})
+        db.create_view("v", "SELECT k, COUNT(*) AS n FROM One GROUP BY k")
+        good = pa.table({"k": range(600), "x": [f"first {row}" for row in range(600)]})
+        db.insert("One", good)
+        with pytest.raises(DataError):
+            db.insert("One", pa.RecordBatch.from_arrays([pa.array(range(600)), array], ["k", "x"]))
+        db.insert("One", good)
+        assert [(1200,)] == list(db.sql("SELECT COUNT(x) AS n FROM One"))
+        assert [2] * 600 == [count for _, count in db.view("v")]
 
 
 def test_a_column_with_a_dictionary_of_its_own_is_left_to_the_long_way() -> None:

@@ -162,7 +162,7 @@ def test_a_database_whose_reshard_failed_before_its_record_goes_on_as_it_was(
             raise StorageError("the store does not answer")
 
         with monkeypatch.context() as broken:
-            broken.setattr("ivme.shards.shard.Shard.write_layout", fails)
+            broken.setattr("ivme.shards.requests.write_layout", fails)
             with pytest.raises((SparkError, StorageError), match="does not answer"):
                 db.reshard(3)
         again = reopened(db)

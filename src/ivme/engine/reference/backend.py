@@ -237,7 +237,7 @@ class PureBackend:
         found: list[tuple[int, Any]] = []
         requests = list(zip(*(column.tolist() for column in columns), strict=True)) if columns else [()]
         if finds_by_steps(enumeration):
-            found = probed_items(enumeration, self.kernel, requests)
+            found = [*probed_items(enumeration, self.kernel, requests)]
         else:
             for number, inputs in enumerate(requests):
                 found += [(number, item) for item in self.items(enumeration, inputs)]

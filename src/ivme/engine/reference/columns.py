@@ -122,7 +122,7 @@ def emitted_slots(steps: Sequence[ir.Step], slots: Types, maps: Mapping[str, Typ
                 carried[target] = max(factors, key=len)
             case ir.Rename() | ir.Project() | ir.Filter():
                 carried[step.target] = carried[step.origin]
-            case ir.Exists(target):
+            case ir.Exists(target) | ir.Distinct(target):
                 carried[target] = ()
             case ir.Emit(origin, view):
                 emitted.setdefault(view, []).append(carried[origin])

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ivme.algebra.ring import Payload, add, count, multiply
 from ivme.engine.expression.row_expression import Row
 from ivme.engine.reference.indexed_map import IndexedMap
+from ivme.engine.reference.pieces import PieceRows
 from ivme.plan.ir.program import Enumeration, Extreme, Index, Loop, Read, long_guards, single_guards
 
 if TYPE_CHECKING:
@@ -62,12 +63,14 @@ def finds_by_steps(enumeration: Enumeration) -> bool:
 
 def probed_items(
     enumeration: Enumeration, kernel: PureKernel, requests: Sequence[Row]
-) -> list[tuple[int, tuple[Row, Payload, Row]]]:
+) -> Iterator[tuple[int, tuple[Row, Payload, Row]]]:
     """The rows of each request, in the order of these: summed over the probes of branches for a view without outputs,
-    or by the steps that answer requests."""
+    or by the steps that answer requests. What is read of maps is read at once."""
     originals = [original for _, original in enumeration.inputs]
     asked = [originals.index(original) for original in dict.fromkeys(originals)]
     keys = [tuple(request[i] for i in asked) for request in requests]
+    if enumeration.outputs and enumeration.branches[0].pieces:
+        return _pieced(enumeration, kernel, keys)
     total: dict[Row, dict[Row, Payload]] = {}
     for branch in enumeration.branches:
         steps = branch.answer if enumeration.outputs else branch.probe
@@ -75,12 +78,23 @@ def probed_items(
             for key, payload in ((key, payload) for _, delta in deltas for key, payload in delta.items()):
                 rows, row = total.setdefault(key[: len(asked)], {}), key[len(asked) :]
                 rows[row] = add(rows[row], payload) if row in rows else payload
-    return [
+    return (
         (number, (row, payload, ()))
         for number, key in enumerate(keys)
         for row, payload in total.get(key, {}).items()
         if count(payload)
-    ]
+    )
+
+
+def _pieced(
+    enumeration: Enumeration, kernel: PureKernel, keys: Sequence[Row]
+) -> Iterator[tuple[int, tuple[Row, Payload, Row]]]:
+    """The same for a view whose rows are read off pieces."""
+    (branch,) = enumeration.branches
+    (emitted,) = kernel.execute(branch.answer, lambda _: dict.fromkeys(keys, 1)).values()
+    deltas = [delta for _, delta in emitted]
+    rows = PieceRows(branch.pieces, deltas, len(keys[0]) if keys else 0, enumeration.outputs, kernel.tally)
+    return ((number, (*item, ())) for number, key in enumerate(keys) for item in rows.of(key))
 
 
 def _pass(guards: tuple[tuple[Loop, ...], ...], maps: Mapping[str, IndexedMap], context: dict[str, Any]) -> bool:

@@ -106,7 +106,7 @@ class PureKernel:
 
     def _delta(
         self,
-        step: ir.Load | ir.Scan | ir.Rename | ir.Join | ir.Project | ir.Exists | ir.Filter,
+        step: ir.Load | ir.Scan | ir.Rename | ir.Join | ir.Project | ir.Distinct | ir.Exists | ir.Filter,
         loaded: Callable[[ir.Source], Delta],
         deltas: dict[str, Delta],
         schemas: dict[str, tuple[str, ...]],
@@ -122,6 +122,9 @@ class PureKernel:
                 return deltas[origin]
             case ir.Project(_, origin, schema):
                 return self._project(deltas[origin], picker(schemas[origin], schema))
+            case ir.Distinct(_, origin, schema):
+                self.tally.operations += len(deltas[origin])
+                return dict.fromkeys(map(picker(schemas[origin], schema), deltas[origin]), 1)
             case ir.Exists(_, origin, name, _):
                 return self._presence(deltas[origin], self.maps[name])
             case ir.Filter(_, origin, read, present, _):

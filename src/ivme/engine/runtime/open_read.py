@@ -71,6 +71,11 @@ class OpenRead:
             )
         raise StopIteration
 
+    def begin(self) -> None:
+        """Rows are those of now, however late they are taken."""
+        with self._reader.lock_of(self.state):
+            self._open()
+
     def read_all(self, most: int | None = None) -> None:
         """Reads what is left; with `most`, more rows than that are enough.
 

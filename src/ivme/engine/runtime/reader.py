@@ -48,6 +48,10 @@ class Reader:
         plain = self.catalog.backend.shares_reading and state.group.shares_reading
         return plain and not (query.ends or any(query.known) or state.lazy)
 
+    def is_lazy(self, state: ViewState) -> bool:
+        """Whether a request holds what its rows are made of: they are read while they are taken then."""
+        return not isinstance(state.group, ExternalView) and state.group.is_lazy(state.name)
+
     def lock_of(self, state: ViewState) -> StateLock | SharedSide:
         """The lock under which a view is read."""
         return self.catalog.lock.shared if self.is_shared(state) else self.catalog.lock
@@ -143,7 +147,10 @@ class Reader:
     def open_cursor(self, state: ViewState, inputs: tuple[int, ...], *, whole: bool = False) -> Cursor:
         self.catalog.check_there(state)
         self.refresh(state)
-        return state.group.open(state.name, inputs, whole=whole)
+        try:
+            return state.group.open(state.name, inputs, whole=whole)
+        except self.catalog.backend.overflow as error:
+            raise too_many(state.name) from error
 
     def next_block(self, state: ViewState, cursor: Cursor, size: int) -> Block:
         try:

@@ -274,6 +274,10 @@ class SharedViews:
         """The codes that it has outside of maps."""
         return [] if self.rebalancer is None else self.rebalancer.held_codes()
 
+    def is_lazy(self, view: str) -> bool:
+        """Whether rows of its requests are read while they are taken."""
+        return self._readers.is_lazy(view)
+
     def open(self, view: str, inputs: Sequence[int], *, whole: bool = False) -> Cursor:
         """Begins to read an access request; see `Backend.open`."""
         self.observed.requests += 1

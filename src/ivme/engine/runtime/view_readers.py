@@ -20,10 +20,12 @@ class ViewReaders:
         self._backend = backend
         self._slots = slots
         self._gathered: dict[str, GatheredValues] = {}
+        self._lazy: set[str] = set()
 
     def set(self, view: str, enumeration: Enumeration, domains: Mapping[str, Domain]) -> None:
         """The readers of a view in place of those it had; `domains` are those of the variables that are gathered."""
         self.drop(view)
+        self._lazy.update([view] if any(branch.pieces for branch in enumeration.branches) else [])
         for name, each in ((view, enumeration), (point_reader(view), point(enumeration))):
             self._backend.set_reader(name, each, self._slots)
             if each.gathered:
@@ -32,7 +34,12 @@ class ViewReaders:
                     self._backend.set_reader(reader, values, self._slots)
                 self._gathered[name] = gathered
 
+    def is_lazy(self, view: str) -> bool:
+        """Whether requests hold what their rows are made of, so that rows can be read while they are taken."""
+        return view in self._lazy
+
     def drop(self, view: str) -> None:
+        self._lazy.discard(view)
         for name in (view, point_reader(view)):
             self._backend.drop_reader(name)
             gathered = self._gathered.pop(name, None)

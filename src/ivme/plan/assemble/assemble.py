@@ -19,6 +19,7 @@ from ivme.plan.assemble.blueprint import (
     IndicatorLeaf,
     Leaf,
     Node,
+    PieceRule,
     Propagation,
     Reference,
     Rule,
@@ -328,11 +329,32 @@ class Assembly:
         self, schema: tuple[str, ...], stages: tuple[tuple[Node, ...], ...], wanted: tuple[str, ...]
     ) -> tuple[ir.Step, ...]:
         """Steps from given tuples to payloads: joined stage by stage, summed to the wanted variables, and emitted."""
-        answer = StoredView("answer", wanted, "changes", ())
         load = ir.Load(self.register(), pseudo_source(ir.ROWS, schema, schema))
         delta = _Delta(load.target, schema, frozenset(), frozenset(schema))
-        steps = list(self._apply(Rule(answer, answer, stages), delta, {}))
+        steps = list(self._staged(delta, stages, _answer(wanted), {}))
         return without_dead_steps([load, *steps, ir.Emit(delta.name, "answer")])
+
+    def asked_pieces(self, inputs: tuple[str, ...], pieces: tuple[PieceRule, ...]) -> tuple[ir.Step, ...]:
+        """Steps from the inputs of requests to the pieces of their rows, each of which is emitted."""
+        load = ir.Load(self.register(), pseudo_source(ir.ROWS, inputs, inputs))
+        steps: list[ir.Step] = [load]
+        found: list[_Delta] = []
+        for piece in pieces:
+            delta = _Delta(load.target, inputs, frozenset(), frozenset(inputs))
+            if piece.follows:
+                above = found[piece.parent]
+                key = tuple(variable for variable in above.schema if variable in (*inputs, *piece.schema))
+                delta = _Delta(self.register(), key, above.edges, above.fixed)
+                steps.append(ir.Distinct(delta.name, above.name, key))
+            steps += self._staged(delta, piece.stages, _answer((*inputs, *piece.schema)), {})
+            steps.append(ir.Emit(delta.name, "answer"))
+            found.append(delta)
+        return without_dead_steps(steps)
+
+
+def _answer(schema: tuple[str, ...]) -> StoredView:
+    """What requests are summed to, as a view that nothing stores."""
+    return StoredView("answer", schema, "changes", ())
 
 
 def _labels(node: Node) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ whatever is not read.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -127,13 +128,27 @@ class Iteration:
 
 
 @dataclass(frozen=True, slots=True)
+class PieceRule:
+    """Part of the rows of a request: tuples over the outputs `schema`, by stages of their own; see `pieces`.
+
+    `parent` is the number of the piece that it hangs below, -1 for the first. If it `follows`, it begins with the
+    distinct tuples of its parent over what they have in common, otherwise with the inputs alone.
+    """
+
+    schema: tuple[str, ...]
+    stages: tuple[tuple[Node, ...], ...]
+    parent: int
+    follows: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """How rows are read off the nodes: iterators, factors of the payload, ordered groups.
 
     `guards` are the iterators of components that come after others: unless each of them finds something, there are no
     rows, and to find that out at the end would take as long as all of the others. With an `answer` there are no
     iterators: a request is joined with its stages as a change is with those of a rule, and given rows with those of the
-    `probe`.
+    `probe`. With `pieces` in its place, rows are the join of these.
     """
 
     iterations: tuple[Iteration, ...]
@@ -142,6 +157,13 @@ class Reading:
     guards: tuple[tuple[Iteration, ...], ...] = ()
     answer: tuple[tuple[Node, ...], ...] = ()
     probe: tuple[tuple[Node, ...], ...] = ()
+    pieces: tuple[PieceRule, ...] = ()
+
+    @property
+    def asked(self) -> Iterator[Node]:
+        """What requests and given rows are joined with."""
+        stages = (*self.answer, *self.probe, *(stage for piece in self.pieces for stage in piece.stages))
+        return (node for stage in stages for node in stage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +261,7 @@ def liveness(blueprint: Blueprint) -> Liveness:
         stored |= {referred(iteration.node) for iteration in reading.iterations}
         stored |= {referred(node) for node in reading.factors}
         stored |= {referred(node) for _, _, node in reading.extremes}
-        stored |= {referred(node) for stage in (*reading.answer, *reading.probe) for node in stage}
+        stored |= set(map(referred, reading.asked))
     live: set[StoredView] = set(blueprint.changes)
     rules = [rule for propagation in blueprint.propagations for rule in propagation.rules]
     size = -1

@@ -159,6 +159,7 @@ def _qualified(blueprint: Blueprint, prefix: str) -> Blueprint:
             tuple(tuple(Iteration(node(each.node), each.new) for each in guard) for guard in old.guards),
             staged(old.answer),
             staged(old.probe),
+            tuple(replace(piece, stages=staged(piece.stages)) for piece in old.pieces),
         )
 
     def parted(old: Source) -> Source:

@@ -73,10 +73,17 @@ class Residuals:
         found = _Search(self, leaves, start, wanted).best(now)
         return found if found and self.exponent(found, start, wanted) < now else given
 
-    def exponent(self, stages: Stages, start: Start, kept: frozenset[str]) -> Fraction:
-        """The greatest exponent of given stages."""
-        known = start.known
-        joined: list[Node] = []
+    def exponent(
+        self,
+        stages: Stages,
+        start: Start,
+        kept: frozenset[str],
+        found: frozenset[str] = frozenset(),
+        before: tuple[Node, ...] = (),
+    ) -> Fraction:
+        """The greatest exponent of given stages; those `before` them have `found` variables that are not fixed."""
+        known = start.known | found
+        joined = [*before]
         worst = Fraction(0)
         for i, stage in enumerate(stages):
             known = known.union(*(leaf.schema for leaf in stage))

@@ -54,12 +54,23 @@ def _branch(assembly: Assembly, leaves: Leaves, reading: Reading) -> ir.Branch:
     """
     names = dict(leaves.inputs)
     rows = (*dict.fromkeys(names.values()), *leaves.outputs)
+    if reading.pieces:
+        return _pieced(assembly, leaves, reading)
     if reading.answer:
         answer, probe = _asked(assembly, leaves, reading)
         return ir.Branch((), (), probe, (), answer)
     loops, factors = _loops(assembly, leaves, reading)
     probe = assembly.asked(rows, tuple((_named(node, names),) for node in reading.factors), rows)
     return ir.Branch(segments(loops, leaves.outputs, factors), factors, probe, _guards(assembly, leaves, reading))
+
+
+def _pieced(assembly: Assembly, leaves: Leaves, reading: Reading) -> ir.Branch:
+    """A branch whose steps find pieces of rows."""
+    inputs = tuple(dict.fromkeys(original for _, original in leaves.inputs))
+    rows = (*inputs, *leaves.outputs)
+    pieces = tuple(ir.Piece((*inputs, *piece.schema), piece.parent) for piece in reading.pieces)
+    answer = assembly.asked_pieces(inputs, reading.pieces)
+    return ir.Branch((), (), assembly.asked(rows, reading.probe, rows), (), answer, pieces)
 
 
 def _gathering(assembly: Assembly, leaves: Leaves, gathered: Gathered) -> ir.Gathering:

@@ -8,6 +8,8 @@ More bound variables may be `summed` away before requests come. What hangs toget
 over the variables that other atoms or requests know, maintained by a view tree of its own. An update then costs N^δ of
 its part, and a request meets the view in place of the tables below it.
 
+Where all rows of a request may take longer than what they are made of, they are read off pieces, one by one (`pieces`).
+
 MIN, MAX, COUNT DISTINCT and the like are not sums: the values of their variable are found as rows are, with the
 variable free, and each group is made of these when the request is answered. Each variable has stages of its own, since
 together they would multiply.
@@ -17,10 +19,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
-from ivme.plan.assemble.blueprint import Blueprint, Gathered, Leaf, Node, Propagation, Reading
-from ivme.plan.assemble.elimination import Residuals, Stages, Start
+from ivme.plan.assemble.blueprint import Blueprint, Gathered, Leaf, Propagation, Reading
+from ivme.plan.assemble.elimination import Residuals, Start
 from ivme.plan.assemble.leaves import Leaves
+from ivme.plan.assemble.pieces import exponent_of, pieces_of, stages_from
 from ivme.plan.assemble.tree_blueprint import part_rules
 from ivme.plan.order.variable_order import VariableOrder
 from ivme.plan.order.view_tree import ViewNode, view_trees
@@ -84,13 +88,18 @@ def request_blueprint(query: Query, leaves: Leaves, parts: tuple[ViewNode, ...] 
     and `parts` the trees that maintain what is stored."""
     inside = frozenset(label for tree in parts for label in tree.atoms)
     climbs, definitions, views = part_rules(parts, leaves)
-    residuals = Residuals(leaves)
+    residuals, inputs = Residuals(leaves), frozenset(query.input)
 
     def reading(*more: str) -> Reading:
         outside = (leaf for leaf in _summed_leaves(query, leaves, more) if leaf.label not in inside)
         nodes, kept = (*outside, *views), (*query.free, *more)
-        answer = _stages(residuals, nodes, frozenset(query.input), kept)
-        return Reading((), (), answer=answer, probe=_stages(residuals, nodes, frozenset(query.free), kept))
+        probe = stages_from(residuals, nodes, frozenset(query.free), kept)
+        whole = Reading((), (), answer=stages_from(residuals, nodes, inputs, kept), probe=probe)
+        least = answer_exponent(residuals, whole, inputs, kept)
+        if more or least <= 1:
+            return whole
+        lazy = Reading((), (), probe=probe, pieces=pieces_of(residuals, nodes, inputs, frozenset(query.output)))
+        return lazy if answer_exponent(residuals, lazy, inputs, kept) < least else whole
 
     gathered = tuple(Gathered(each, ordered_reads(query, each), reading(each)) for each in ordered_variables(query))
     stored = [Propagation(Leaf(label, source.schema), ()) for label, source in leaves.sources if label not in inside]
@@ -99,17 +108,15 @@ def request_blueprint(query: Query, leaves: Leaves, parts: tuple[ViewNode, ...] 
     return Blueprint(leaves, tuple(ordered), definitions, Reading((), ()), branches=(reading(),), gathered=gathered)
 
 
+def answer_exponent(residuals: Residuals, reading: Reading, inputs: frozenset[str], kept: Iterable[str]) -> Fraction:
+    """What a request takes until it has all rows, or the first of them and what the others are read off."""
+    if reading.pieces:
+        return exponent_of(residuals, reading.pieces, inputs)
+    return residuals.exponent(reading.answer, Start(inputs), frozenset(kept))
+
+
 def _summed_leaves(query: Query, leaves: Leaves, more: Iterable[str]) -> tuple[Leaf, ...]:
     """The atoms, each summed to the variables that join, are free, or are needed besides."""
     uses = Counter(variable for _, source in leaves.sources for variable in source.schema)
     kept = {variable for variable, number in uses.items() if number > 1}.union(query.free, more)
     return tuple(Leaf(label, tuple(v for v in source.schema if v in kept)) for label, source in leaves.sources)
-
-
-def _stages(residuals: Residuals, nodes: tuple[Node, ...], known: frozenset[str], kept: Iterable[str]) -> Stages:
-    """One stage for each part that shares nothing but what is known, those without outputs first; or better ones."""
-    groups = connected_edges(frozenset(node.schema) - known for node in nodes)
-    wanted = frozenset(kept)
-    parts = [tuple(nodes[i] for i in group) for group in groups]
-    parts.sort(key=lambda part: any(wanted.intersection(node.schema) - known for node in part))
-    return residuals.eliminated(tuple(parts), Start(known), wanted)

@@ -72,9 +72,16 @@ def _reading(explanation: Explanation) -> str:
     assert explanation.delay is not None
     if explanation.delay.exponent.at(_epsilon(explanation)) == 0:
         return "Reading costs a few look-ups a row"
+    if explanation.strategy == "request" and _is_pieced(explanation):
+        return f"The first row of a request costs {_told(explanation, explanation.delay)}, and each further one a few"
     if explanation.strategy == "request":
         return f"A request costs {_told(explanation, explanation.delay)}, however many it finds"
     return f"Reading a row costs {_told(explanation, explanation.delay)}"
+
+
+def _is_pieced(explanation: Explanation) -> bool:
+    """Whether rows of requests come one by one."""
+    return explanation.plan is not None and any(branch.pieces for branch in explanation.plan.blueprint.branches)
 
 
 def _epsilon(explanation: Explanation) -> Fraction:

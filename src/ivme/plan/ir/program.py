@@ -9,11 +9,12 @@ written `d(A, B)`; a step makes a new delta from an earlier one or adds a delta 
    several maps know the block it iterates the one with the fewest matches and looks up the rest (worst-case
    optimal, source 003 section 4.1.3).
 3. `Project` sums payloads away to fewer variables.
-4. `Exists` replaces a delta by the changes of presence that it would cause in a map: ±1 where an entry appears
+4. `Distinct` does the same and forgets the payloads: each tuple counts once.
+5. `Exists` replaces a delta by the changes of presence that it would cause in a map: ±1 where an entry appears
    or disappears, nothing elsewhere. Indicator projections, DISTINCT and marks travel along such edges.
-5. `Filter` keeps the tuples whose key is, or is not, in a map: routing by heavy and light parts.
-6. `Add` adds a delta to a map.
-7. `Watch` notes the keys of a delta whose degree no longer fits their side of a partition.
+6. `Filter` keeps the tuples whose key is, or is not, in a map: routing by heavy and light parts.
+7. `Add` adds a delta to a map.
+8. `Watch` notes the keys of a delta whose degree no longer fits their side of a partition.
 
 With partitions a program also has `Move`s, which take keys from one side to the other, and its rows may come from
 several `Branch`es, whose answers overlap.
@@ -31,6 +32,7 @@ from dataclasses import dataclass
 from ivme.plan.ir.steps import (
     Add,
     Degree,
+    Distinct,
     Emit,
     Exists,
     Filter,
@@ -58,6 +60,7 @@ __all__ = [
     "Add",
     "Branch",
     "Degree",
+    "Distinct",
     "Emit",
     "Enumeration",
     "Exists",
@@ -72,6 +75,7 @@ __all__ = [
     "Map",
     "Move",
     "Partition",
+    "Piece",
     "Program",
     "Project",
     "Read",
@@ -170,13 +174,26 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Tuples over `schema`, the inputs first, of which rows are made: each agrees with a tuple of the piece with number
+    `parent` on the variables that both have. The first has no parent, and -1 in its place; others come after theirs."""
+
+    schema: tuple[str, ...]
+    parent: int
+
+    def __str__(self) -> str:
+        return f"({', '.join(self.schema)})"
+
+
+@dataclass(frozen=True, slots=True)
 class Branch:
     """One of several ways to find rows: a skew-aware view tree (source 003, section 5.3).
 
     Its loops may run over bound variables, too, and then find a row several times; each segment begins with the
     distinct tuples of the one before. `probe` are steps from a delta over inputs and outputs to the payload that this
     branch has for each of its tuples, which they emit. With an `answer` there are no loops, and it is the only branch:
-    its steps go from a delta over the inputs of requests to all rows of these, with their payloads.
+    its steps go from a delta over the inputs of requests to all rows of these, with their payloads. With `pieces` they
+    emit a delta for each of them, in order: the rows are their join, and payloads the products.
     """
 
     segments: tuple[Segment, ...]
@@ -184,6 +201,7 @@ class Branch:
     probe: tuple[Step, ...]
     guards: tuple[tuple[Loop, ...], ...] = ()
     answer: tuple[Step, ...] = ()
+    pieces: tuple[Piece, ...] = ()
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -298,6 +316,7 @@ class Program:
         lines += ["build before reading" if self.lazy else "build", *_indented(self.build)]
         for answered in self.enumeration.branches:
             lines += ["answer a request", *_indented(answered.answer)] if answered.answer else []
+            lines += [f"  rows {' ⋈ '.join(map(str, answered.pieces))}"] if answered.pieces else []
         for each in self.enumeration.gathered:
             lines += [f"gather {', '.join(each.functions)} of {each.variable}", *_indented(each.answer)]
         for branch in self._reading:

@@ -216,6 +216,18 @@ class Project:
 
 
 @dataclass(frozen=True, slots=True)
+class Distinct:
+    """`target` := the tuples of `origin` over the variables of `schema`, each once, with payload 1."""
+
+    target: str
+    origin: str
+    schema: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{_delta(self.target, self.schema)} := distinct {self.origin}"
+
+
+@dataclass(frozen=True, slots=True)
 class Exists:
     """`target` := ±1 for each tuple that `origin` will make appear in, or disappear from, the map."""
 
@@ -281,7 +293,7 @@ class Watch:
         return f"watch {', '.join(self.key)} of {self.origin} in partition {self.partition}"
 
 
-Step = Load | Scan | Rename | Join | Project | Exists | Filter | Add | Emit | Watch
+Step = Load | Scan | Rename | Join | Project | Distinct | Exists | Filter | Add | Emit | Watch
 
 
 def _delta(name: str, schema: tuple[str, ...]) -> str:

@@ -17,12 +17,18 @@ from operator import le
 
 from ivme.budget import spend
 from ivme.errors import PlanError
-from ivme.plan.assemble.blueprint import Blueprint
-from ivme.plan.assemble.elimination import Residuals, Start
+from ivme.plan.assemble.blueprint import Blueprint, Reading
+from ivme.plan.assemble.elimination import Residuals
 from ivme.plan.assemble.leaves import Leaves, leaves_of
 from ivme.plan.assemble.plan import Plan, costliest
 from ivme.plan.assemble.points import costs_of, undominated
-from ivme.plan.assemble.request_blueprint import part_trees, parts_of, request_blueprint, summable
+from ivme.plan.assemble.request_blueprint import (
+    answer_exponent,
+    part_trees,
+    parts_of,
+    request_blueprint,
+    summable,
+)
 from ivme.plan.ir.exponent import bound
 from ivme.plan.order.view_tree import ViewNode
 from ivme.plan.strategy.costed import costed_plan
@@ -41,7 +47,8 @@ def request(analysis: Analysis, trees: Plan) -> Plan:
     """Evaluation at the request, for views with inputs; while the view is followed, it is a view tree.
 
     A request costs N^w of what is left of the query when its inputs are fixed, however many rows it has; that is given
-    as the delay. Variables of MIN, MAX and COUNT DISTINCT count as free, one at a time.
+    as the delay. Where rows are read off pieces, it is what the first row costs, and further ones cost O(1) each.
+    Variables of MIN, MAX and COUNT DISTINCT count as free, one at a time.
     """
     query = analysis.query
     if not query.input:
@@ -114,10 +121,10 @@ def _drawn(analysis: Analysis, leaves: Leaves, maintained: tuple[Cqap, ...]) -> 
     found = [(part, order_for(analysis, part, leaves)) for part in maintained]
     parts = tuple(tree for part, choice in found for tree in part_trees(part, choice.order, leaves))
     blueprint = request_blueprint(query, leaves, parts)
-    start, residuals, free = Start(frozenset(query.input)), Residuals(leaves), frozenset(query.free)
-    answers = [(blueprint.branches[0].answer, free)]
-    answers += [(each.reading.answer, free | {each.variable}) for each in blueprint.gathered]
-    delay = max(residuals.exponent(stages, start, kept) for stages, kept in answers)
+    inputs, residuals, free = frozenset(query.input), Residuals(leaves), frozenset(query.free)
+    answers = [(blueprint.branches[0], free)]
+    answers += [(each.reading, free | {each.variable}) for each in blueprint.gathered]
+    delay = max(answer_exponent(residuals, reading, inputs, kept) for reading, kept in answers)
     update = max(choice.widths.dynamic for _, choice in found)
     build = max(choice.widths.static for _, choice in found)
     return _Mixture((update, delay, build), blueprint, parts)
@@ -141,6 +148,7 @@ def _plan(analysis: Analysis, trees: Plan, blueprint: Blueprint, parts: tuple[Vi
     notes = [
         f"while its changes are followed it is maintained by view trees: update {trees.update}, delay {trees.delay}"
     ]
+    notes += [_piece_note(reading) for reading in blueprint.branches if reading.pieces]
     notes += [f"maintained between requests: {tree}, of {', '.join(tree.atoms)}" for tree in parts]
     broken = unbroken(analysis.plain.cqap)
     plan = costed_plan("request", analysis, blueprint, trees.followed, broken, trees=parts, notes=tuple(notes))
@@ -148,3 +156,8 @@ def _plan(analysis: Analysis, trees: Plan, blueprint: Blueprint, parts: tuple[Vi
     enumeration = plan.draft.assembly.enumeration(plan.draft.name)
     answers = [*(branch.answer for branch in enumeration.branches), *(each.answer for each in enumeration.gathered)]
     return replace(plan, delay=bound(max(map(costliest, answers))))
+
+
+def _piece_note(reading: Reading) -> str:
+    pieces = ", ".join(f"({', '.join(piece.schema)})" for piece in reading.pieces)
+    return f"a request finds the pieces {pieces} of its rows before the first row; each further row costs O(1)"

@@ -26,6 +26,7 @@ _HEALTHY_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 _FIRST_EXECUTOR_SECONDS = 60.0
 _NEXT_EXECUTOR_SECONDS = 5.0
+_LOCAL_CLUSTER = "local-cluster["
 
 
 class SparkTasks:
@@ -104,12 +105,22 @@ def executors(spark: SparkSession, wanted: int) -> int:
 
 
 def can_reserve(spark: SparkSession) -> bool:
-    """Whether Spark can run long tasks beside others: not in a local session, nor behind Spark Connect."""
+    """Whether Spark can run long tasks beside others: not in a local session, nor behind Spark Connect.
+
+    `local-cluster[...]` has executors of its own.
+    """
     classic = not type(spark).__module__.startswith("pyspark.sql.connect")
-    return classic and not (spark.conf.get("spark.master", "") or "").startswith("local")
+    master = _master(spark)
+    return classic and (not master.startswith("local") or master.startswith(_LOCAL_CLUSTER))
 
 
 def cpus_of_a_task(spark: SparkSession) -> int:
     """More than half of an executor's cores, so that each has one host; 1 where the cores are not known."""
-    cores = spark.conf.get("spark.executor.cores", None)
+    cores, master = spark.conf.get("spark.executor.cores", None), _master(spark)
+    if not cores and master.startswith(_LOCAL_CLUSTER):
+        cores = master.removeprefix(_LOCAL_CLUSTER).split(",")[1]
     return int(cores) // 2 + 1 if cores else 1
+
+
+def _master(spark: SparkSession) -> str:
+    return spark.conf.get("spark.master", "") or ""

@@ -9,6 +9,7 @@ import pytest
 from ivme.plan.assemble.leaves import leaves_of
 from ivme.plan.ir.program import (
     Add,
+    Distinct,
     Enumeration,
     Exists,
     Extreme,
@@ -72,6 +73,7 @@ HEAVY = Read("H", ("A",), payload=False)
             "d2(A, B, C) := d1 ⋈ S(B, C) ⋈ T(C, A)    # N^1/2",
         ),
         (Project("d2", "d1", ()), "d2() := sum d1"),
+        (Distinct("d2", "d1", ("B",)), "d2(B) := distinct d1"),
         (Exists("d2", "d1", "R", ("A",)), "d2(A) := ∃-changes of R by d1"),
         (Filter("d2", "d1", HEAVY, True, ("A", "B")), "d2(A, B) := d1 where in ∃H(A)"),
         (Filter("d2", "d1", HEAVY, False, ("A", "B")), "d2(A, B) := d1 where not in ∃H(A)"),
