@@ -73,7 +73,7 @@ def main(
 
     \b
     Start with
-      ivme demo           a view over a million orders, and how fast it follows changes
+      ivme demo           a view over a million orders, while they change
       ivme shell shop/    SQL at a prompt, on a database in the directory shop
       ivme serve shop/    the same database in a browser, and over HTTP
     """
