@@ -34,8 +34,6 @@ from ivme.cli.pipeline import (
 )
 from ivme.cli.statements import add_statement_commands
 from ivme.errors import IvmeError, PlanError, shown
-from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
-from ivme.plan.explain.draw import text_tree
 from ivme.plan.strategy.numbers import read_unit
 from ivme.tables import load_tables
 
@@ -186,12 +184,9 @@ def demo(
 ) -> None:
     """Show a view at work, what views cost, or a pipeline."""
     with errors_shown():
-        if what == "gallery":
-            _show_gallery()
-        else:
-            from ivme.demo import show_demo
+        from ivme.demo import show_demo
 
-            show_demo(what or "first", folder)
+        show_demo(what or "first", folder)
     if what is None:
         print("More: `ivme demo gallery` explains what views cost, `ivme demo flights` runs a pipeline on local Spark")
 
@@ -242,26 +237,6 @@ def serve(
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
         serve_directory(target, settings, durability, memory_limit, create=create)
-
-
-def _show_gallery() -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from ivme.gallery import GALLERY
-
-    summary = Table(title="what the gallery shows", title_justify="left")
-    for column in ("view", "class", "update", "delay", "lower bound"):
-        summary.add_column(column, no_wrap=column in ("class", "delay"))
-    for exhibit in GALLERY:
-        found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
-        _show(exhibit.title, exhibit.query, found)
-        least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
-        title = exhibit.title.split(" (")[0]
-        cells = (found.query_class, found.update, found.delay)
-        summary.add_row(title, *(str(cell) for cell in cells), least)
-    Console().print(summary)
-    print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
 
 
 @bench.command()
@@ -329,13 +304,6 @@ def shards(
     with errors_shown():
         sizes = [_count(each, "--rows") for each in _listed(rows)]
         print(*told(*measure(repeat), simulate, sizes, copies), sep="\n")
-
-
-def _show(title: str, text: str, found: ivme.Explanation) -> None:
-    """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
-    print(f"{title}\n{'─' * len(title)}")
-    for lines in (text.split("\n"), summary_lines(found), lower_bound_lines(found), text_tree(found.drawing()[0])):
-        print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
 
 
 def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_program: bool) -> str:
