@@ -1,6 +1,7 @@
 # ivme serve over a directory:
 #   docker build -t ivme .
-#   docker run -p 8000:8000 -v "$PWD/state:/state" -e IVME_TOKEN="$(openssl rand -hex 16)" ivme
+#   docker run -p 8000:8000 -v ivme-state:/state -e IVME_TOKEN="$(openssl rand -hex 16)" ivme
+# The volume belongs to user 1000, which the server runs as; so must a directory that is mounted in its place.
 FROM python:3.12-slim AS build
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends g++ && rm -rf /var/lib/apt/lists/*
@@ -15,5 +16,6 @@ RUN pip install --no-cache-dir --no-index --find-links /wheels 'ivme[serve]' && 
 USER 1000
 VOLUME /state
 EXPOSE 8000
+HEALTHCHECK CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://localhost:8000/healthz')"]
 ENTRYPOINT ["ivme", "serve"]
-CMD ["/state", "--host", "0.0.0.0", "--port", "8000"]
+CMD ["/state", "--create", "--host", "0.0.0.0", "--port", "8000"]

@@ -234,6 +234,17 @@ def test_a_directory_without_a_database_is_not_served(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_server_makes_a_database_if_it_is_told_to(tmp_path: Path) -> None:
+    """As the image does with an empty volume. The port is taken, so that nothing is served."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").touch()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for name, reason in (("new", "cannot be served"), ("other", "and notes.txt is in it")):
+            port = str(taken.getsockname()[1])
+            assert reason in run("serve", str(tmp_path / name), "--create", "--port", port).stderr
+    assert 0 == run("show", str(tmp_path / "new")).exit_code
+
+
 def test_a_port_that_is_none_or_taken_is_refused(directory: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         for port, reason in ((99999, "from 0 to 65535"), (taken.getsockname()[1], "cannot be served")):

@@ -34,8 +34,6 @@ from ivme.cli.pipeline import (
 )
 from ivme.cli.statements import add_statement_commands
 from ivme.errors import IvmeError, PlanError, shown
-from ivme.plan.explain.as_text import lower_bound_lines, summary_lines
-from ivme.plan.explain.draw import text_tree
 from ivme.plan.strategy.numbers import read_unit
 from ivme.tables import load_tables
 
@@ -73,7 +71,7 @@ def main(
 
     \b
     Start with
-      ivme demo           a view over a million orders, and how fast it follows changes
+      ivme demo           a view over a million orders, while they change
       ivme shell shop/    SQL at a prompt, on a database in the directory shop
       ivme serve shop/    the same database in a browser, and over HTTP
     """
@@ -186,12 +184,9 @@ def demo(
 ) -> None:
     """Show a view at work, what views cost, or a pipeline."""
     with errors_shown():
-        if what == "gallery":
-            _show_gallery()
-        else:
-            from ivme.demo import show_demo
+        from ivme.demo import show_demo
 
-            show_demo(what or "first", folder)
+        show_demo(what or "first", folder)
     if what is None:
         print("More: `ivme demo gallery` explains what views cost, `ivme demo flights` runs a pipeline on local Spark")
 
@@ -218,6 +213,7 @@ def serve(
         typer.Option(metavar="FILE", help="A YAML file with more tokens, for certain views and tables."),
     ] = None,
     durability: Annotated[str, typer.Option(help="sync or async, for a directory.")] = "sync",
+    create: Annotated[bool, typer.Option("--create", help="Make a database if there is none.")] = False,
     memory_limit: Annotated[str | None, MEMORY_LIMIT] = None,
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
@@ -240,27 +236,7 @@ def serve(
             return
         if master is not None or remote is not None:
             raise IvmeError("--master and --remote are for a pipeline; a directory is served without Spark")
-        serve_directory(target, settings, durability, memory_limit)
-
-
-def _show_gallery() -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from ivme.gallery import GALLERY
-
-    summary = Table(title="what the gallery shows", title_justify="left")
-    for column in ("view", "class", "update", "delay", "lower bound"):
-        summary.add_column(column, no_wrap=column in ("class", "delay"))
-    for exhibit in GALLERY:
-        found = ivme.explain(exhibit.query, exhibit.tables or None, **exhibit.options)
-        _show(exhibit.title, exhibit.query, found)
-        least = "-" if found.lower_bound is None else f"N^{found.lower_bound.exponent}"
-        title = exhibit.title.split(" (")[0]
-        cells = (found.query_class, found.update, found.delay)
-        summary.add_row(title, *(str(cell) for cell in cells), least)
-    Console().print(summary)
-    print('Now your own: ivme explain "Q(A, C) = R(A, B), S(B, C)", or ivme explain --help')
+        serve_directory(target, settings, durability, memory_limit, create=create)
 
 
 @bench.command()
@@ -328,13 +304,6 @@ def shards(
     with errors_shown():
         sizes = [_count(each, "--rows") for each in _listed(rows)]
         print(*told(*measure(repeat), simulate, sizes, copies), sep="\n")
-
-
-def _show(title: str, text: str, found: ivme.Explanation) -> None:
-    """One exhibit: its title, text, guarantee, lower bound, and first view tree."""
-    print(f"{title}\n{'─' * len(title)}")
-    for lines in (text.split("\n"), summary_lines(found), lower_bound_lines(found), text_tree(found.drawing()[0])):
-        print(*(f"  {line}" for line in lines), sep="\n", end="\n\n" if lines else "")
 
 
 def _chosen(found: ivme.Explanation, *, as_json: bool, as_mermaid: bool, as_program: bool) -> str:

@@ -145,10 +145,16 @@ def serve_settings(
     return settings
 
 
-def serve_directory(path: Path, settings: Settings, durability: str, memory_limit: str | None = None) -> None:
-    """Serves a database until it is interrupted."""
+def serve_directory(
+    path: Path, settings: Settings, durability: str, memory_limit: str | None = None, *, create: bool = False
+) -> None:
+    """Serves a database until it is interrupted; with `create`, a new one where there is none."""
+    from ivme.database import Database
     from ivme.serve.server import serve
+    from ivme.store.directory import holds_database
 
+    if create and not path.is_file() and not holds_database(path):
+        Database(path).close()
     with _opened(path, durability, memory_limit) as db:
         scheme = "http" if settings.tls_certificate is None else "https"
         postgres = "" if settings.pg_port is None else f", and PostgreSQL's protocol on port {settings.pg_port}"
@@ -169,4 +175,6 @@ def _check_holds_database(path: Path) -> None:
     if path.is_file():
         raise StorageError(f"{path} is a file; give the directory of a database")
     if not holds_database(path):
-        raise StorageError(f"there is no ivme database in {path}; ivme.Database({str(path)!r}) makes one")
+        raise StorageError(
+            f"there is no ivme database in {path}; `ivme serve {path} --create` or `ivme shell {path}` makes one"
+        )

@@ -15,6 +15,10 @@ def show_demo(what: str, folder: Path) -> None:
         from ivme.demo.first_look import show_first_look
 
         show_first_look(Console())
+    elif what == "gallery":
+        from ivme.demo.gallery import show_gallery
+
+        show_gallery(Console())
     elif what == "flights":
         from ivme.demo.flights import show_flights
 

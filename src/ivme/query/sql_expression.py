@@ -41,9 +41,6 @@ MAXIMUM_DEPTH = 100
 _SINGLE = "ivme's floats have 64 bits"
 
 
-_AGGREGATES = "use COUNT, SUM, AVG, MIN or MAX, each as a whole column of SELECT"
-
-
 @dataclass(frozen=True, slots=True)
 class Scalars:
     """Translates the expressions of one clause: `visible` are the occurrences that its names may mean."""
@@ -129,8 +126,7 @@ class Scalars:
         if isinstance(node, exp.Window):
             return window_refusal(self.source, node)
         if isinstance(node, exp.AggFunc):
-            in_where = node.find_ancestor(exp.Where, exp.Select)
-            instead = "compare aggregates in HAVING" if isinstance(in_where, exp.Where) else _AGGREGATES
+            instead = "select COUNT, SUM, AVG, MIN or MAX, each as a whole column; compare aggregates in HAVING"
             return self.source.unsupported(f"{self._name(node)} is not allowed here", node, instead)
         name = self._name(node)
         return self.source.unsupported(f"{name} is not supported", node, FOREIGN.get(name.split()[-1], SUPPORTED))
