@@ -107,7 +107,7 @@ def is_keyed(db: Any, view: str) -> bool:
 
 
 def test_what_has_no_common_key_is_fed_by_views_or_in_one_shard(tmp_path: Path) -> None:
-    with local_database(tmp_path, 3) as db:
+    with local_database(tmp_path, 2) as db:
         made(db, WITHOUT_KEY)
         feeds = {name: [feed.name for feed in db._catalog.view(name).feeds] for name in WITHOUT_KEY}
         assert [] == [name for name in WITHOUT_KEY if is_keyed(db, name) and not feeds[name]]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import pytest
 from pyarrow import flight
 
 from ivme.database import Database
-from ivme.errors import SparkError
+from ivme.errors import ExpressionError, SparkError
 from ivme.shards.coordinator import Coordinator
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.flight_client import ShardClients
@@ -119,6 +120,24 @@ def test_a_question_of_another_epoch_is_not_answered(db: ShardedDatabase) -> Non
         found = ShardClients(cluster_of(db).access).ask(entry.address, epoch, Question(0, {"op": "status"}))
         with pytest.raises(LostError, match="is not served here in epoch"):
             raise_error(found.head)
+
+
+def test_hosts_find_the_rows_that_change_and_build_views_again_for_a_new_column(db: ShardedDatabase) -> None:
+    db.create_table("item", {"k": "int", "s": "string"}, primary_key="k")
+    view = db.create_view("of_s", "SELECT s, COUNT(*) AS n FROM item GROUP BY s")
+    db.insert("item", [(number, "old") for number in range(20)])
+    with db.batch() as batch:
+        batch.upsert("item", [(1, "new"), (30, "new")])
+        batch.update("item", set={"k": "k + 100", "s": ":s"}, where="k > 15", s="moved")
+        batch.delete_where("item", "k < 3")
+    db.add_column("item", "x", "decimal(5, 2)", Decimal("1.50"))
+    db.delete_keys("item", [3, 130])
+    assert {("old", 12), ("moved", 4)} == set(view)
+    with pytest.raises(ExpressionError, match="division by zero"):
+        db.update("item", set={"k": "1 / (k - 4)"})
+    view.verify()
+    db.drop_view("of_s")
+    db.drop_table("item")
 
 
 def test_an_orphan_answers_nothing_and_ends_when_another_host_has_its_shards(tmp_path: Path) -> None:
