@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ivme.database import Database
 from ivme.engine.runtime.reclaim import reclaim
+from ivme.errors import DataError
 from ivme.plan.assemble.blueprint import PieceRule
 from ivme.plan.assemble.elimination import Residuals
 from ivme.plan.assemble.leaves import leaves_of
@@ -150,3 +151,60 @@ def test_many_requests_at_once_are_answered_in_their_order(backend: str) -> None
         mine, table = table[: wanted.total()], table[wanted.total() :]
         assert Counter(tuple(row.values()) for row in mine) == Counter({(key, *row): n for row, n in wanted.items()})
     assert not table
+
+
+def test_sums_of_floats_are_exact_while_others_ask() -> None:
+    """Payloads of pieces hold long sums, and so do their products."""
+    db, source = Database(), random.Random(3)
+    text = "Q(C, D, F, SUM(X), SUM(Y) | A) = R(A, B), S(B, C, X), T(C, D), U(D, F, Y)"
+    for name, columns in {"R": "xy", "S": "xyz", "T": "xy", "U": "xyz"}.items():
+        db.create_table(name, {column: "float" if column == "z" else "int" for column in columns})
+    values = (1e300, 1.0, -1e300, 1e-300, 0.1, 3e15)
+    for name, width in {"R": 2, "S": 2, "T": 2, "U": 2}.items():
+        rows = [[source.randrange(4) for _ in range(width)] for _ in range(40)]
+        extra = [(source.choice(values),) for _ in rows] if name in "SU" else [()] * len(rows)
+        db.insert(name, [(*row, *more) for row, more in zip(rows, extra, strict=True)])
+    lazy, whole = db.create_view("lazy", text, strategy="request"), db.create_view("whole", text, strategy="view-tree")
+    assert plan_with("request", parse_rule(text)).blueprint.branches[0].pieces
+    readers = [lazy.items(A=a) for a in range(4)]
+    found: list[list[Any]] = [[] for _ in readers]
+    for _ in range(200):
+        for mine, reader in zip(found, readers, strict=True):
+            mine += [row for row in [next(reader, None)] if row is not None]
+    assert [sorted(rows) for rows in found] == [sorted(whole.items(A=a)) for a in range(4)]
+    assert any(found)
+
+
+@pytest.mark.parametrize("weights", [(2**31, 2**31, 2**31), (2**40, 2**40, 1)])
+def test_a_count_that_does_not_fit_is_an_error(weights: tuple[int, int, int]) -> None:
+    """Of a row, and of a tuple of a piece; other requests go on."""
+    db = Database()
+    for name, weight in zip("RST", weights, strict=True):
+        db.create_table(name, {"x": "int", "y": "int"})
+        with db.batch() as batch:
+            batch.apply(name, [(0, 0), (1, 1)], [weight, 1])
+    view = db.create_view("q", PATH, strategy="request")
+    for read in (lambda: [*view.items(A=0)], lambda: view.to_arrow(A=0), lambda: view.request_many(A=[1, 0])):
+        with pytest.raises(DataError, match="does not fit 64 bits"):
+            read()
+    assert [*view.items(A=1)] == [((1, 1, 1), 1)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_that_are_being_read_outlive_the_plan(backend: str) -> None:
+    """Somebody follows the view, for whom it is maintained, and then it is dropped."""
+    db, rows = path_database(backend, range(6))
+    a = rows["R"][0][0]
+    expected = joined(rows, a)
+    reading = db.view("q")(A=a)
+    found = Counter([next(reading) for _ in range(70)])
+    feed = db.view("q").changes()
+    db.delete("R", rows["R"])
+    assert sum(weight for change in feed for weight in change.values()) < 0
+    found.update(next(reading) for _ in range(10))
+    feed.close()
+    db.drop_view("q")
+    for name in "RST":
+        db.drop_table(name)
+    found.update(reading)
+    assert found == expected

@@ -63,6 +63,7 @@ MIXED = [
     ("Q(. | A, E) = E(A, B), E(B, C), E(C, D), E(D, E)", "BD", False),
     ("Q(F, SUM(X), COUNT | A) = R(A, B), S(B, C, X), T(C, D), U(D, B, Y), V(B, F)", "CD", False),
     ("Q(C, D | A) = R(A, B), S(B, C), T(C, A), U(C, D), V(D, E), W(E, C)", "E", False),
+    ("Q(D, E, F | A) = R(A, B), S(B, C), T(C, D), U(D, E), V(D, F)", "C", False),
     ("Q(C | D) = R(A, B), S(A, C), T(A, D), U(B, C)", "B", True),
     ("Q(C | D) = E(A, B), E(A, C), E(A, D), E(B, C)", "B", True),
     ("Q(E, MIN(D), MAX(B) | A) = R(A, B), S(B, C), T(C, D), U(D, B), V(B, E)", "C", False),

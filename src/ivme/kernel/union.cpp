@@ -118,7 +118,9 @@ void Prober::forget() noexcept {
     floats_.clear();
 }
 
-UnionCursor::~UnionCursor() {
+UnionCursor::~UnionCursor() { give_back(); }
+
+void UnionCursor::give_back() noexcept {
     if (!prober_) return;
     prober_->forget();
     std::lock_guard lock(plan_->mutex);
@@ -240,6 +242,7 @@ void UnionCursor::find_pieces(uint64_t& operations) {
     auto found = prober().pieces(keys, 1, operations);
     pieces_ = std::make_unique<PieceRows>(plan_->pieces, found, plan_->layout, plan_->seed, operations);
     pieces_->open(request.data());
+    if (!plan_->layout.has_floats) give_back();  // long floats of the pieces would go with it
 }
 
 void UnionCursor::mark_codes(CodeMarks& marks) const {

@@ -190,6 +190,7 @@ private:
     // The inputs of some requests, or n times of the only one.
     std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;
     Prober& prober();
+    void give_back() noexcept;
 
     static constexpr size_t SMALLEST = 8, LARGEST = 4096;
 

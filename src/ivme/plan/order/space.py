@@ -16,6 +16,7 @@ from fractions import Fraction
 from math import isqrt
 
 from ivme.budget import spend
+from ivme.plan.order.twins import hosts_of, twins_of
 from ivme.plan.order.widths import Joined, Measure
 from ivme.structure.dependencies import Dependencies, Dependency
 from ivme.structure.hypergraph import Cqap, Edge, Hypergraph
@@ -70,6 +71,11 @@ class OrderSpace:
         default = max(sizes.values(), default=UNKNOWN_ROWS)
         self.rows = [max(1, sizes.get(edge.label, self._prior(i, default))) for i, edge in enumerate(edges)]
         self._adjacent = {bit: self._around(bit) for bit in self.tiers}
+        kinds = {1 << i: (cqap.tier(name), len(self.blocks[name])) for i, name in enumerate(self.names)}
+        self._hosts = {} if dependencies.all else hosts_of(self.edges, kinds)
+        self._twins = (
+            {} if dependencies.all else twins_of(self.edges, [*zip(self.changing, self.rows, strict=True)], kinds)
+        )
         self._steps: dict[tuple[int, int], SearchStep] = {}
         self._parts: dict[int, tuple[int, ...]] = {}
         self._joins: dict[int, int] = {0: 1}
@@ -124,10 +130,18 @@ class OrderSpace:
         return part
 
     def roots(self, inside: int) -> list[int]:
-        """The variables that may be on top of a set: those of the lowest tier in it."""
+        """The variables that may be on top of a set: those of the lowest tier in it. Satellites come after their hosts,
+        and of twins one is enough, if all that the exchange moves is in the set."""
         bits = bits_of(inside)
         lowest = min(self.tiers[bit] for bit in bits)
-        return [bit for bit in bits if self.tiers[bit] == lowest]
+        tier = sum(bit for bit in bits if self.tiers[bit] == lowest)
+        return [bit for bit in bits if bit & tier and not self._is_needless(bit, inside, tier)]
+
+    def _is_needless(self, bit: int, inside: int, tier: int) -> bool:
+        host = self._hosts.get(bit, 0) & tier
+        if host and (self._hosts.get(host) != bit or host < bit):
+            return True
+        return any(not moved & ~inside for moved in self._twins.get(bit, ()))
 
     def step(self, inside: int, root: int) -> SearchStep:
         """The price of `root` on top of the connected set `inside`, which contains it."""
