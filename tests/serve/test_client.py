@@ -459,6 +459,7 @@ def test_tokens_do_only_what_their_scopes_say(remote: RemoteDatabase, address: s
     [
         ("POST", "/batch", {"changes": [{"table": "items"}]}, 422),
         ("POST", "/batch", {"changes": [{"table": "items", "change": "insert"}]}, 422),
+        ("POST", "/batch", {"changes": [{"table": "items", "change": []}]}, 422),
         ("POST", "/batch", {"changes": [{"table": "items", "change": "insert", "rows": {}}]}, 422),
         ("POST", "/batch", {"changes": [{"table": "items", "change": "truncate", "rows": []}]}, 422),
         ("POST", "/batch", {"changes": [{"table": "none", "change": "truncate"}]}, 404),

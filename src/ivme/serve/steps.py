@@ -73,7 +73,8 @@ def read_steps(changes: Any) -> list[Step]:
 
 
 def _check(step: Any) -> None:
-    if not isinstance(step, dict) or not isinstance(step.get("table"), str) or step.get("change") not in _NEEDED:
+    names = [step.get("table"), step.get("change")] if isinstance(step, dict) else []
+    if not names or not all(isinstance(name, str) for name in names) or names[1] not in _NEEDED:
         raise Problem(422, f'a step is {{"table": ..., "change": ..., ...}}; the changes are {", ".join(CHANGES)}')
     change, given = step["change"], step.keys() - {"table", "change"}
     needed, known = set(_NEEDED[change]), {*_NEEDED[change], *_OPTIONS.get(change, ())}
