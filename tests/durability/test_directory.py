@@ -70,11 +70,13 @@ def test_a_log_of_another_format_version_is_refused(tmp_path: Path) -> None:
         Database(tmp_path)
 
 
-def test_a_directory_with_other_files_is_refused(tmp_path: Path) -> None:
+def test_a_directory_with_other_files_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "letters.txt").write_text("dear")
     with pytest.raises(StorageError, match=r"letters\.txt"):
         Database(tmp_path)
+    assert ["letters.txt"] == [path.name for path in tmp_path.iterdir()]
     assert "dear" == (tmp_path / "letters.txt").read_text()
+
 
 
 def test_files_of_others_beside_the_database_are_left_alone(tmp_path: Path) -> None:

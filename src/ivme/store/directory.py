@@ -79,6 +79,24 @@ def holds_database(directory: Path) -> bool:
     return (directory / MANIFEST).is_file()
 
 
+def refuse_other_files(directory: Path) -> None:
+    """Raises if a directory without a database holds what is none of its files; nothing is written to it then."""
+    if holds_database(directory):
+        return
+    strange = [
+        name for name in _names(directory) if not NAME.fullmatch(name) and not _is_snapshot(name) and name != END
+    ]
+    if strange:
+        raise StorageError(
+            f"{directory} holds no ivme database, and {min(strange)} is in it; give an empty directory, or a new one"
+        )
+
+
+def _names(directory: Path) -> set[str]:
+    """The files of a directory, without those that say nothing of a database."""
+    return {path.name for path in directory.iterdir() if path.name != _LOCK and not path.name.endswith(UNFINISHED)}
+
+
 def start(directory: Path) -> Manifest:
     """The manifest of a directory; that of an empty database, if there is none yet.
 
@@ -91,13 +109,8 @@ def start(directory: Path) -> Manifest:
         except OSError as error:
             raise StorageError(f"{directory} cannot be synced: {error}") from error
         return manifest
-    names = {path.name for path in directory.iterdir() if path.name != _LOCK and not path.name.endswith(UNFINISHED)}
-    strange = [name for name in names if not NAME.fullmatch(name) and not _is_snapshot(name) and name != END]
-    if strange:
-        raise StorageError(
-            f"{directory} holds no ivme database, and {strange[0]} is in it; give an empty directory, or a new one"
-        )
-    if names - {END, segment_path(directory, 1).name} or _has_records(directory):
+    refuse_other_files(directory)
+    if _names(directory) - {END, segment_path(directory, 1).name} or _has_records(directory):
         raise DamagedError(f"{directory / MANIFEST} is missing; restore it from a copy of the directory")
     manifest = Manifest(uuid.uuid4().hex, 0, has_end=True)
     make_end_file(directory, manifest.identity, make_segment(directory, manifest.identity, 1).end)

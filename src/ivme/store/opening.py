@@ -15,7 +15,15 @@ from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError, MemoryLimitError, StorageError
 from ivme.store.broken_views import make_views
 from ivme.store.contents import Contents
-from ivme.store.directory import DirectoryLock, make_directory, read_contents, set_aside, start, sweep
+from ivme.store.directory import (
+    DirectoryLock,
+    make_directory,
+    read_contents,
+    refuse_other_files,
+    set_aside,
+    start,
+    sweep,
+)
 from ivme.store.end_file import EndFile, make_end_file
 from ivme.store.log import Durability, Log
 from ivme.store.losses import Losses
@@ -42,6 +50,7 @@ def open_store(path: Path, durability: str, definitions: Definitions, *, accept_
     if chosen is None:
         raise StorageError(f"durability must be 'sync' or 'async'; it is {durability!r}")
     make_directory(path)
+    refuse_other_files(path)
     lock = DirectoryLock(path)
     try:
         manifest = start(path)
