@@ -78,7 +78,6 @@ def test_a_directory_with_other_files_is_refused_and_left_as_it_was(tmp_path: Pa
     assert "dear" == (tmp_path / "letters.txt").read_text()
 
 
-
 def test_files_of_others_beside_the_database_are_left_alone(tmp_path: Path) -> None:
     with Database(tmp_path) as db:
         db.create_table("R", {"a": "int"})
