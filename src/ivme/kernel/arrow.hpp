@@ -184,22 +184,18 @@ public:
         return true;
     }
     // Whether most strings of a column are new, so that it pays to make them loose if nobody compares them. Some of
-    // them are encoded to find out; whether the others are strings is not known yet.
+    // them are encoded to find out.
     bool are_mostly_new(int64_t* codes, Brought& brought) const {
         bool are_new = false;
-        if (!n_) return false;
+        if (!n_ || !are_strings(0, n_)) return false;
         bring(brought, [&](Dictionary& dictionary) {
-            auto is_string = [&](size_t i) { return is_there(i) && is_within(i) && are_strings(i, i + 1); };
-            are_new = dictionary.are_mostly_new(text_, at_, n_, is_string, codes);
+            are_new = dictionary.are_mostly_new(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
         });
         return are_new;
     }
-    // The others, by callers who have the dictionary for themselves and made room for them; false if not all are
-    // strings.
-    bool encode_loosely(int64_t* codes) const {
-        if (!are_strings(0, n_)) return false;
+    // The others, by callers who have the dictionary for themselves and made room for them.
+    void encode_loosely(int64_t* codes) const {
         column_.dictionary->encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
-        return true;
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
     // without a code are added to `absent`.
@@ -216,16 +212,15 @@ public:
         return true;
     }
 
-    // No fewer bytes than they take in a dictionary, if they are strings.
-    size_t most_bytes() const {
-        int32_t first = at_[0], end = at_[n_];
-        return StoredText::most_bytes(n_, end > first ? static_cast<size_t>(end) - static_cast<size_t>(first) : 0);
+    // The bytes that they take in a dictionary.
+    size_t bytes() const {
+        size_t total = 0;
+        for (size_t i = 0; i < n_; ++i) total += StoredText::bytes(static_cast<size_t>(at_[i + 1] - at_[i]));
+        return total;
     }
 
 private:
     bool is_there(size_t i) const { return !valid_ || valid_[i]; }
-    // Whether a string lies between the first and the last offset, which Arrow has checked.
-    bool is_within(size_t i) const { return at_[0] >= 0 && at_[i] >= at_[0] && at_[i + 1] <= at_[n_]; }
 
     bool go_forward(size_t first, size_t end) const {
         bool goes_back = at_[first] < 0;

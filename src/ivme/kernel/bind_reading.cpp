@@ -131,7 +131,7 @@ bool fill(Cursor& cursor, Block& block, size_t limit) {
     if (cursor.ended) return false;
     uint64_t operations = 0;
     if (cursor.whole && !cursor.pinned) {
-        cursor.rows.read_all(block, operations, cursor.kernel.team().threads);
+        cursor.rows.read_all(block, operations);
         cursor.ended = true;
     } else {
         cursor.ended = !cursor.rows.fill(block, limit, operations);
@@ -227,7 +227,7 @@ nb::tuple request_many(Kernel& kernel, size_t id, const std::vector<Codes>& colu
         std::vector<const int64_t*> inputs;
         for (const Codes& column : columns) inputs.push_back(column.data());
         rows.open(std::move(inputs), requests);
-        rows.read_all(block, operations, kernel.team().threads);
+        rows.read_all(block, operations);
         kernel.read_operations += operations;
         floats = ShownFloats(reader->layout, block.payloads.data(), block.n, reader->exact);
     }

@@ -202,9 +202,8 @@ void Enumerator::expand(unsigned level, unsigned most) {
     if (!loop.checks && !loop.groups) return expand_all(level, most);
     for (; before.at < before.n; ++before.at, before.within = 0) {
         const Members& members = before.members[before.at];
-        auto [first, end] = taken_of(level, members.n);
-        const uint32_t* ids = members.begin() + first + before.within;
-        uint32_t count = std::min(end - first - before.within, most - stage.n);
+        const uint32_t* ids = members.begin() + before.within;
+        uint32_t count = std::min(members.n - before.within, most - stage.n);
         for (uint32_t i = 0; i < count; ++i) {
             loop.map->prefetch_row(ids[i]);
             stage.parents[stage.n + i] = before.at;
@@ -212,7 +211,7 @@ void Enumerator::expand(unsigned level, unsigned most) {
         }
         stage.n += count;
         before.within += count;
-        if (before.within < end - first) return;
+        if (before.within < members.n) return;
     }
 }
 
@@ -220,13 +219,12 @@ void Enumerator::expand(unsigned level, unsigned most) {
 void Enumerator::expand_all(unsigned level, unsigned most) {
     const Map& map = *reader_->loops[level - 1].map;
     Stage &before = stages_[level - 1], &stage = stages_[level];
-    auto [first, end] = taken_of(level, map.high());
     for (; before.at < before.n; ++before.at, before.within = 0) {
-        for (; first + before.within < end; ++before.within) {
+        for (; before.within < map.high(); ++before.within) {
             if (stage.n == most) return;
-            if (!map.alive(first + before.within)) continue;
+            if (!map.alive(before.within)) continue;
             stage.parents[stage.n] = before.at;
-            stage.entries[stage.n++] = first + before.within;
+            stage.entries[stage.n++] = before.within;
         }
     }
 }
@@ -316,15 +314,9 @@ unsigned Enumerator::take_counts(Block& block, unsigned first, unsigned end) {
 // The same for payloads with sums: the factors of rows that are there move together, and are multiplied as columns.
 unsigned Enumerator::take_products(Block& block, unsigned first, unsigned end) {
     Stage& stage = stages_.back();
-    unsigned n = 0, all = end - first;
-    bool fits = true, are_whole = true;
-    for (unsigned row = first; row < end; ++row)
-        are_whole &= (stage.counts[row] != 0) & (stage.counts[row] != TOO_LARGE);
-    for (size_t s = 0; s < sums_; ++s) {
-        for (unsigned row = first; row < end; ++row) are_whole &= stage.found[s][row] != nullptr;
-    }
-    if (are_whole) n = all;
-    for (unsigned row = first; row < end && !are_whole; ++row) {
+    unsigned n = 0;
+    bool fits = true;
+    for (unsigned row = first; row < end; ++row) {
         bool whole = stage.counts[row] != 0;
         for (size_t s = 0; s < sums_; ++s) whole &= stage.found[s][row] != nullptr;
         fits &= !whole || stage.counts[row] != TOO_LARGE;

@@ -109,11 +109,6 @@ public:
     // The requests' inputs by column; they stay the caller's. NULL is a value like others, as in the groups of a
     // result: whoever asks for users, to whom NULL equals nothing, asks nothing with it.
     void open(std::vector<const int64_t*> inputs, size_t requests);
-    // Of what the first loop finds for each request, only one of several parts is taken, which lie behind each other.
-    void take_part(unsigned part, unsigned parts) {
-        part_ = part;
-        parts_ = parts;
-    }
     // Goes on with a reader that is the same but for maps that were handed over.
     void go_on_with(const Reader& reader) { reader_ = &reader; }
     // Appends at most `limit` rows and returns whether there may be more.
@@ -144,12 +139,6 @@ private:
     void take_requests(Stage& stage, unsigned most);
     void pass_guard(const Guard& guard, Stage& stage);
     void look_up(unsigned level, uint64_t& operations);
-    // Of so many entries that a loop finds, the first that is taken, and the end of those that are.
-    std::pair<uint32_t, uint32_t> taken_of(unsigned level, uint32_t n) const {
-        if (level > 1 || parts_ == 1) return {0, n};
-        auto border = [&](unsigned part) { return static_cast<uint32_t>(uint64_t{n} * part / parts_); };
-        return {border(part_), border(part_ + 1)};
-    }
     void expand(unsigned level, unsigned most);
     void expand_all(unsigned level, unsigned most);
     void read_rows(unsigned level);
@@ -174,7 +163,6 @@ private:
     std::vector<const int64_t*> inputs_;
     size_t requests_ = 0;
     size_t next_ = 0;
-    unsigned part_ = 0, parts_ = 1;
     unsigned capacity_ = FEW;  // grows while reading goes on, so that few rows cost little
 };
 

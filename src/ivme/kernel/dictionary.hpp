@@ -110,7 +110,6 @@ public:
         for (size_t start = 0; start < n; start += STEP) {
             size_t stop = std::min(start + STEP, n);
             for (size_t i = start; i < stop; i += SAMPLED) {
-                if (!valid(i)) continue;
                 tags[(i - start) / SAMPLED] = tag(string_at(text, at, i));
                 table_.prefetch(tags[(i - start) / SAMPLED]);
             }

@@ -34,7 +34,7 @@ public:
         }
         if (dictionaries.empty()) {
             std::vector<Piece> pieces = cut(nullptr, true);
-            return run_pieces(pieces, 0, threads, [] { return true; });
+            return run_pieces(pieces, 0, threads, [](size_t) {});
         }
         return std::all_of(dictionaries.begin(), dictionaries.end(), [&](Dictionary* dictionary) {
             return run_strings(dictionary, dictionary == dictionaries[0], threads, brought);
@@ -54,7 +54,7 @@ private:
         uint64_t before = dictionary->ever_added();
         std::vector<Piece> pieces = cut(dictionary, with_numbers);
         reserve_loose(*dictionary);
-        if (!run_pieces(pieces, 1, threads, [&] { return encode_loosely(*dictionary); })) return false;
+        if (!run_pieces(pieces, 1, threads, [&](size_t) { encode_loosely(*dictionary); })) return false;
         std::vector<NewStrings*> absent;
         for (Piece& piece : pieces) {
             if (!piece.absent.strings.empty()) absent.push_back(&piece.absent);
@@ -85,8 +85,8 @@ private:
             std::unique_lock lock(dictionary.mutex);
             uint64_t before = dictionary.ever_added();
             ArrowStrings strings(*job.column, *job.array);
-            dictionary.reserve_loose(rows_, strings.most_bytes());
-            if (!strings.encode_loosely(job.codes)) return false;
+            dictionary.reserve_loose(rows_, strings.bytes());
+            strings.encode_loosely(job.codes);
             brought.push_back({&dictionary, dictionary.ever_added() - before});
             return true;
         });
@@ -97,16 +97,13 @@ private:
         size_t strings = 0, bytes = 0;
         each_loose(dictionary, [&](const EncodingJob& job) {
             strings += rows_;
-            bytes += ArrowStrings(*job.column, *job.array).most_bytes();
+            bytes += ArrowStrings(*job.column, *job.array).bytes();
         });
         if (strings) dictionary.reserve_loose(strings, bytes);
     }
-    bool encode_loosely(const Dictionary& dictionary) const {
-        bool are_strings = true;
-        each_loose(dictionary, [&](const EncodingJob& job) {
-            are_strings = are_strings && ArrowStrings(*job.column, *job.array).encode_loosely(job.codes);
-        });
-        return are_strings;
+    void encode_loosely(const Dictionary& dictionary) const {
+        each_loose(dictionary,
+                   [](const EncodingJob& job) { ArrowStrings(*job.column, *job.array).encode_loosely(job.codes); });
     }
     template <class Visit>
     void each_loose(const Dictionary& dictionary, Visit visit) const {
@@ -115,21 +112,20 @@ private:
         }
     }
 
-    // A task of another kind, if there is one, and the pieces.
+    // So many tasks of another kind, and the pieces.
     template <class Task>
     static bool run_pieces(std::vector<Piece>& pieces, size_t others, unsigned threads, Task other) {
         std::atomic<bool> certain = true;
         in_parallel(threads, others + pieces.size(), [&](size_t number) {
-            if (!(number < others ? other() : run_piece(pieces[number - others]))) certain = false;
+            if (number < others) return other(number);
+            auto& [job, first, end, absent] = pieces[number - others];
+            Brought none;
+            bool found = job->column->dictionary
+                             ? ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings)
+                             : encode_column(*job->column, *job->array, job->codes, none);
+            if (!found) certain = false;
         });
         return certain;
-    }
-
-    static bool run_piece(Piece& piece) {
-        auto& [job, first, end, absent] = piece;
-        Brought none;
-        if (!job->column->dictionary) return encode_column(*job->column, *job->array, job->codes, none);
-        return ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings);
     }
 
     size_t rows_;

@@ -39,17 +39,6 @@ public:
         }
     }
 
-    // For rows of the same shape.
-    RowSums without_rows() const { return RowSums(count_of(rows_.columns), rows_.layout, seed_); }
-
-    // Adds what others have summed.
-    void add(const RowSums& other) {
-        std::vector<const int64_t*> columns;
-        for (const auto& column : other.rows_.columns) columns.push_back(column.data());
-        add(columns.data(), other.rows_.payloads.data(), other.rows_.n);
-        for (const auto& [row, carry] : other.carries_) carries_[place_of(columns.data(), row)] += carry;
-    }
-
     // The sums, some with a count of zero. Only the sum of all counts of a row must fit.
     Delta& end() {
         for (const auto& [row, carry] : carries_) {
@@ -172,14 +161,6 @@ private:
             if (rows_.columns[c][place] != from[c][row]) return false;
         }
         return true;
-    }
-
-    // Where a row is that is there.
-    size_t place_of(const int64_t* const* from, size_t row) const {
-        unsigned arity = count_of(rows_.columns);
-        if (arity == 1 && is_small(from[0][row])) return places_[static_cast<size_t>(from[0][row])] - 1;
-        uint32_t tag = seed_.tag_of(arity, [&](unsigned c) { return from[c][row]; });
-        return table_.find(tag, [&](uint32_t known) { return is_at(known, from, row); });
     }
 
     // A new row, with a payload of zero.

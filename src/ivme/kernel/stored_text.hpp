@@ -14,9 +14,6 @@ public:
     // What a string of this length takes.
     static size_t bytes(size_t length) { return head(length) + length; }
 
-    // What so many strings take at most that have so many bytes together.
-    static size_t most_bytes(size_t strings, size_t bytes) { return strings + bytes + bytes / LONG * 8; }
-
     static void write(char* at, std::string_view text) {
         uint64_t length = text.size();
         *at = static_cast<char>(length < LONG ? length : LONG);

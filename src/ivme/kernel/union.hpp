@@ -128,9 +128,8 @@ public:
     void mark_codes(CodeMarks& marks) const;
     // Appends at most `limit` rows of the only request and returns whether there may be more.
     bool fill(Block& block, size_t limit, uint64_t& operations);
-    // Appends the rows of all requests, in the requests' order if the block is numbered. More threads give the same
-    // rows in the same order.
-    void read_all(Block& block, uint64_t& operations, unsigned threads = 1);
+    // Appends the rows of all requests, in the requests' order if the block is numbered.
+    void read_all(Block& block, uint64_t& operations);
 
 private:
     // A segment of the branch that is being read.
@@ -169,24 +168,10 @@ private:
     void find_distinct(Distinct& requests) const;
     void read_points(Block& block, uint64_t& operations);
     void read_answers(Block& block, uint64_t& operations);
-    // What a segment finds behind the tuples of `from` counts times their payloads; the first segment's are requests,
-    // with the payload 1. With several requests their first column is the request.
-    struct Segment {
-        const Reader& reader;
-        const Delta& from;
-        bool first;
-    };
-    // Memory for products, used again for each block of rows.
-    struct Products {
-        Array<int64_t> words;
-        std::vector<const int64_t*> factors;
-    };
-
     void read_pieces(Block& block, uint64_t& operations);
-    void sum_up(Block& block, uint64_t& operations, unsigned threads);
-    void sum_segment(const Segment& segment, RowSums& to, uint64_t& operations, unsigned threads);
-    void sum_part(const Segment& segment, unsigned part, unsigned parts, RowSums& to, uint64_t& operations) const;
-    const int64_t* multiplied(const Segment& segment, size_t begin, const Block& found, Products& products) const;
+    void sum_up(Block& block, uint64_t& operations);
+    void sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations);
+    const int64_t* multiplied(const Reader& reader, const Delta& from, bool first, const Block& found);
     // The inputs of some requests, or n times of the only one.
     std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;
     Prober& prober();
@@ -204,6 +189,8 @@ private:
     std::vector<std::unique_ptr<Level>> levels_;
     std::optional<GroupTable> seen_;
     std::unique_ptr<Prober> prober_;
+    Array<int64_t> products_;
+    std::vector<const int64_t*> factors_;
     std::optional<Block> answers_;  // all rows of the only request, of which so many were taken
     size_t taken_ = 0;
     std::unique_ptr<PieceRows> pieces_;

@@ -5,7 +5,6 @@
 #include "probe.hpp"
 #include "row_sums.hpp"
 #include "union.hpp"
-#include "workers.hpp"
 
 namespace ivme {
 
@@ -55,21 +54,9 @@ void take_rows(Delta& delta, bool several, Block& block) {
     block.payloads = std::move(delta.payloads);
 }
 
-// So many entries to run over take longer than to wake a thread.
-constexpr uint64_t MANY_ENTRIES = 4096;
-
-// In how many parts a segment is read: one for each thread, if it pays and threads need share nothing.
-unsigned parts_of(const Reader& reader, const Layout& layout, unsigned threads) {
-    bool is_limited = memory_room >= 0 || allocation_budget >= 0;  // what limits memory counts what one thread takes
-    if (threads < 2 || is_limited || layout.has_floats || reader.loops.empty()) return 1;
-    bool has_many = std::any_of(reader.loops.begin(), reader.loops.end(),
-                                [](const Loop& loop) { return loop.map->size() >= MANY_ENTRIES; });
-    return has_many ? threads : 1;
-}
-
 }  // namespace
 
-void UnionCursor::read_all(Block& block, uint64_t& operations, unsigned threads) {
+void UnionCursor::read_all(Block& block, uint64_t& operations) {
     if (plan_->disjoint) {
         read_disjoint(block, operations);
     } else if (!plan_->outputs) {
@@ -79,7 +66,7 @@ void UnionCursor::read_all(Block& block, uint64_t& operations, unsigned threads)
     } else if (plan_->answered) {
         read_answers(block, operations);
     } else {
-        sum_up(block, operations, threads);
+        sum_up(block, operations);
     }
 }
 
@@ -183,7 +170,7 @@ void UnionCursor::read_answers(Block& block, uint64_t& operations) {
     }
 }
 
-void UnionCursor::sum_up(Block& block, uint64_t& operations, unsigned threads) {
+void UnionCursor::sum_up(Block& block, uint64_t& operations) {
     Layout layout(plan_->layout.slots, &floats_);
     unsigned several = requests_ > 1;
     RowSums totals(plan_->outputs + several, layout, plan_->seed);
@@ -198,52 +185,35 @@ void UnionCursor::sum_up(Block& block, uint64_t& operations, unsigned threads) {
         for (size_t s = 0; s + 1 < branch.segments.size(); ++s) {
             const Reader& reader = *branch.segments[s];
             RowSums distinct(count_of(reader.outputs) + several, layout, plan_->seed);
-            sum_segment({reader, from, s == 0}, distinct, operations, threads);
+            sum_segment(reader, from, s == 0, distinct, operations);
             from = std::move(distinct.end());
         }
-        sum_segment({*branch.segments.back(), from, branch.segments.size() == 1}, totals, operations, threads);
+        sum_segment(*branch.segments.back(), from, branch.segments.size() == 1, totals, operations);
     }
     take_rows(totals.end(), several, block);
     if (block.numbered && several) sort_by_request(block, requests_, layout.words);
 }
 
-// Threads sum what they find by themselves, and their sums are added in the order in which one thread would have found
-// the rows: each takes some of the tuples or, if there is one, some of what the first loop finds for it.
-void UnionCursor::sum_segment(const Segment& segment, RowSums& to, uint64_t& operations, unsigned threads) {
-    unsigned parts = parts_of(segment.reader, segment.from.layout, threads);
-    std::vector<RowSums> others;
-    for (unsigned part = 1; part < parts; ++part) others.push_back(to.without_rows());
-    std::vector<uint64_t> counted(parts);
-    in_parallel(threads, parts, [&](size_t part) {
-        sum_part(segment, static_cast<unsigned>(part), parts, part ? others[part - 1] : to, counted[part]);
-    });
-    for (const RowSums& other : others) to.add(other);
-    for (uint64_t count : counted) operations += count;
-}
-
-void UnionCursor::sum_part(const Segment& segment, unsigned part, unsigned parts, RowSums& to,
-                           uint64_t& operations) const {
-    const auto& [reader, from, first] = segment;
-    bool several = requests_ > 1, is_cut = from.n > 1;
-    size_t begin = is_cut ? from.n * part / parts : 0, end = is_cut ? from.n * (part + 1) / parts : from.n;
-    std::vector<Array<int64_t>> given = gathered(several ? from.columns[0].data() + begin : nullptr, end - begin);
+// Adds what a segment finds behind the tuples of `from`, times their payloads; the first segment's are requests,
+// with the payload 1. With several requests their first column is the request.
+void UnionCursor::sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations) {
+    bool several = requests_ > 1;
+    std::vector<Array<int64_t>> given = gathered(several ? from.columns[0].data() : nullptr, from.n);
     std::vector<const int64_t*> opened = addresses(given);
-    for (size_t c = several; c < from.columns.size(); ++c) opened.push_back(from.columns[c].data() + begin);
-    Enumerator rows(reader, from.layout.pool);
-    rows.open(std::move(opened), end - begin);
-    if (!is_cut) rows.take_part(part, parts);
+    for (size_t c = several; c < from.columns.size(); ++c) opened.push_back(from.columns[c].data());
+    Enumerator rows(reader, &floats_);
+    rows.open(std::move(opened), from.n);
     Block found;
-    Products products;
     found.shape(reader);
     found.numbered = several || !first;
     for (bool more = true; more;) {
         found.n = 0;
         more = rows.fill(found, LARGEST, operations);
-        const int64_t* payloads = multiplied(segment, begin, found, products);
+        const int64_t* payloads = multiplied(reader, from, first, found);
         std::vector<const int64_t*> columns;
         if (several) {
             for (size_t i = 0; i < found.n; ++i)
-                found.requests[i] = from.columns[0][begin + static_cast<size_t>(found.requests[i])];
+                found.requests[i] = from.columns[0][static_cast<size_t>(found.requests[i])];
             columns.push_back(found.requests.data());
         }
         for (const auto& column : found.columns) columns.push_back(column.data());
@@ -251,31 +221,26 @@ void UnionCursor::sum_part(const Segment& segment, unsigned part, unsigned parts
     }
 }
 
-// The payloads of what a segment found behind the tuples from `begin` on, times those of these tuples, in the union's
-// own layout.
-const int64_t* UnionCursor::multiplied(const Segment& segment, size_t begin, const Block& found,
-                                       Products& products) const {
-    const auto& [reader, from, first] = segment;
+// The payloads of what a segment found, times those of the tuples before it, in the union's own layout.
+const int64_t* UnionCursor::multiplied(const Reader& reader, const Delta& from, bool first, const Block& found) {
     if (first && reader.layout == plan_->layout) return found.payloads.data();
     const Layout& layout = from.layout;
-    products.words.resize(found.n * layout.words);
-    products.factors.resize(found.n);
-    auto before = [&](size_t i) {
-        return segment.from.payload(segment.first ? 0 : begin + static_cast<size_t>(found.requests[i]));
-    };
+    products_.resize(found.n * layout.words);
+    factors_.resize(found.n);
+    auto before = [&](size_t i) { return from.payload(first ? 0 : static_cast<size_t>(found.requests[i])); };
     bool fits;
     if (reader.layout.plain()) {
-        for (size_t i = 0; i < found.n; ++i) products.factors[i] = before(i);
-        fits = scale_each(layout, products.words.data(), found.payloads.data(), products.factors.data(), found.n);
+        for (size_t i = 0; i < found.n; ++i) factors_[i] = before(i);
+        fits = scale_each(layout, products_.data(), found.payloads.data(), factors_.data(), found.n);
     } else {
         for (size_t i = 0; i < found.n; ++i) {
-            std::copy_n(before(i), layout.words, products.words.data() + i * layout.words);
-            products.factors[i] = found.payloads.data() + i * layout.words;
+            std::copy_n(before(i), layout.words, products_.data() + i * layout.words);
+            factors_[i] = found.payloads.data() + i * layout.words;
         }
-        fits = multiply_each(layout, products.words.data(), products.factors.data(), found.n);
+        fits = multiply_each(layout, products_.data(), factors_.data(), found.n);
     }
     if (!fits) throw Overflow();
-    return products.words.data();
+    return products_.data();
 }
 
 }  // namespace ivme
