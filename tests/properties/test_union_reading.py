@@ -92,13 +92,11 @@ def _planted(change: Callable[[Parts, int], Parts], disjoint: bool | None = None
         def __getattr__(self, name: str) -> Any:
             return getattr(self._kernel, name)
 
-        def add_union(
-            self, n: int, outputs: int, asked: Any, parts: Parts, separate: bool, exact: bool, answered: bool = False
-        ) -> int:
+        def add_union(self, n: int, outputs: int, asked: Any, parts: Parts, separate: bool, *ways: Any) -> int:
             if disjoint is not None and outputs and len(parts[0][0]) == 1:
                 separate = disjoint
             changed = change(parts, outputs)
-            made: int = self._kernel.add_union(n, outputs, asked, changed, separate, exact, answered)
+            made: int = self._kernel.add_union(n, outputs, asked, changed, separate, *ways)
             return made
 
     def planted(enumeration: Any, kernel: Any, maps: Any, slots: Any = ()) -> int:

@@ -18,9 +18,6 @@ import ivme
 from tests.spark.standalone_driver import VIEW, apply
 from tests.test_docs import ROOT
 
-pytestmark = pytest.mark.long
-"""A cluster starts in half a minute. `tests/unit/shards/test_hosts.py` has the same kills over processes."""
-
 KILLS = int(os.environ.get("IVME_SHARD_KILLS", "4"))
 
 
@@ -72,12 +69,19 @@ def check(found: dict[str, str]) -> None:
     assert max(entries) < 0.7 * sum(entries)
 
 
-def test_killed_workers_and_executors_lose_and_double_nothing(master: str, tmp_path: Path) -> None:
-    found = finished(start(master, tmp_path, 40, KILLS, 1), tmp_path)
-    assert KILLS == len(json.loads(found["kills"]))
+@pytest.mark.parametrize(
+    ("batches", "kills", "seed"), [(6, 1, 4), pytest.param(40, KILLS, 1, marks=pytest.mark.long)], ids=["once", "often"]
+)
+def test_killed_workers_and_executors_lose_and_double_nothing(
+    batches: int, kills: int, seed: int, master: str, tmp_path: Path
+) -> None:
+    """Once is enough by default: a worker of Python."""
+    found = finished(start(master, tmp_path, batches, kills, seed), tmp_path)
+    assert kills == len(json.loads(found["kills"]))
     check(found)
 
 
+@pytest.mark.long
 def test_a_killed_driver_loses_and_doubles_nothing_and_its_tasks_end(master: str, tmp_path: Path) -> None:
     chance = random.Random(2)
     process = start(master, tmp_path, 10**6, 0, 0)

@@ -41,7 +41,7 @@ def test_the_way_through_the_code_does_not_get_longer() -> None:
     """A bound on the calls outside of sqlglot that create a view: a pass that runs twice, or a key that is derived
     again for each use, shows here; `python -m benchmarks.walks --calls 50` says where."""
     assert create_view(TREE).calls <= 7_000
-    assert create_view(VIEW).calls <= 13_800
+    assert create_view(VIEW).calls <= 13_850
     assert one_row().calls <= 40
 
 
