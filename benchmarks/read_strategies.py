@@ -140,6 +140,7 @@ FLAT = "SELECT R.a, b, c FROM R JOIN S ON R.a = S.a"
 FLAT_RULE = "Q(A, B, C) = R(A, B), S(A, C)"
 PAIRS = "SELECT b, c FROM R JOIN S ON R.a = S.a"
 PATH = "SELECT a, R.b, S.c, d FROM R JOIN S ON R.b = S.b JOIN T ON S.c = T.c"
+SUMS = f"SELECT R.a, COUNT(*) AS n, SUM(R.b) AS s FROM {JOINED} GROUP BY R.a"
 TOTALS = "SELECT COUNT(*) AS n, SUM(b) AS s FROM R"
 PRODUCT = "SELECT a, b, S.c, d, e FROM R, S JOIN T ON S.c = T.c"
 
@@ -173,7 +174,8 @@ CASES = [
     same("skew C1, distinct", f"SELECT DISTINCT R.a FROM {JOINED}", graphs),
     same("skew C1, distinct, any order", f"SELECT DISTINCT R.a FROM {JOINED}", shuffled),
     same("skew C1, counts", f"SELECT R.a, COUNT(*) AS n FROM {JOINED} GROUP BY R.a", graphs),
-    same("skew C1, sums", f"SELECT R.a, COUNT(*) AS n, SUM(R.b) AS s FROM {JOINED} GROUP BY R.a", graphs),
+    same("skew C1, sums", SUMS, graphs),
+    same("skew C1, sums, any order", SUMS, shuffled),
     same("skew C2, distinct", f"SELECT DISTINCT R.a, R.b FROM {JOINED}", graphs),
     Case("skew C2", f"Q(A, B|.) = {TRIANGLE}", f"SELECT R.a, R.b FROM {JOINED}", graphs),
     Case("skew C3", f"Q(A, B, C|.) = {TRIANGLE}", f"SELECT R.a, S.a, T.a FROM {JOINED}", graphs),

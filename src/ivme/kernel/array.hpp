@@ -114,7 +114,7 @@ public:
         spend_allocation();
         size_t wanted = (size ? size : 1) * sizeof(T);
         spend_memory(size * sizeof(T), 0);
-        T* fresh = static_cast<T*>(wanted < PAGED ? std::calloc(1, wanted) : grow_pages(nullptr, 0, wanted));
+        T* fresh = static_cast<T*>(wanted < PAGED ? std::calloc(1, wanted) : zero_pages(wanted));
         if (!fresh) refuse(size * sizeof(T));
         discard(data_, capacity_ * sizeof(T));
         data_ = fresh;

@@ -183,19 +183,23 @@ public:
         });
         return true;
     }
-    // Whether most strings of a column are new, so that it pays to make them loose if nobody compares them. Some of
-    // them are encoded to find out.
-    bool are_mostly_new(int64_t* codes, Brought& brought) const {
-        bool are_new = false;
-        if (!n_ || !are_strings(0, n_)) return false;
+    // How many strings of a column are known. Some of them are encoded to find out; all are if one of these is in
+    // doubt.
+    Dictionary::Sample sample(int64_t* codes, Brought& brought) const {
+        Dictionary::Sample sample;
+        for (size_t i = 0; i < n_; i += Dictionary::SAMPLED) {
+            if (!are_strings(i, i + 1)) return {1, 1};
+        }
         bring(brought, [&](Dictionary& dictionary) {
-            are_new = dictionary.are_mostly_new(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+            sample = dictionary.sample(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
         });
-        return are_new;
+        return sample;
     }
-    // The others, by callers who have the dictionary for themselves and made room for them.
-    void encode_loosely(int64_t* codes) const {
+    // The others, by callers who have the dictionary for themselves and made room for them; false if one is in doubt.
+    bool encode_loosely(int64_t* codes) const {
+        if (!are_strings(0, n_)) return false;
         column_.dictionary->encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        return true;
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings
     // without a code are added to `absent`.
@@ -212,18 +216,16 @@ public:
         return true;
     }
 
-    // The bytes that they take in a dictionary.
-    size_t bytes() const {
-        size_t total = 0;
-        for (size_t i = 0; i < n_; ++i) total += StoredText::bytes(static_cast<size_t>(at_[i + 1] - at_[i]));
-        return total;
+    // The bytes that they take in a dictionary at most, if they are encoded loosely; 0 if they are no strings.
+    size_t loose_bytes() const {
+        return at_[n_] > at_[0] ? Dictionary::most_loose_bytes(static_cast<size_t>(at_[n_] - at_[0])) : 0;
     }
 
 private:
     bool is_there(size_t i) const { return !valid_ || valid_[i]; }
 
     bool go_forward(size_t first, size_t end) const {
-        bool goes_back = at_[first] < 0;
+        bool goes_back = at_[first] < 0 || at_[end] > at_[n_];
         for (size_t i = first; i < end; ++i) goes_back |= at_[i + 1] < at_[i];
         return !goes_back;
     }

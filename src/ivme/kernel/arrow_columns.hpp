@@ -1,6 +1,9 @@
 // The columns of a table as Arrow has them: one call takes a record batch to codes.
 #pragma once
 
+#include <atomic>
+#include <memory>
+
 #include "arrow.hpp"
 #include "bind.hpp"
 #include "parallel_encoding.hpp"
@@ -34,6 +37,7 @@ public:
             columns_.push_back({name, format, least, most, strings ? dictionary_of(dictionary) : nullptr});
             if (strings) held_.push_back(dictionary);
         }
+        known_for_ = std::make_unique<std::atomic<unsigned>[]>(columns_.size());
     }
 
     // The codes of each column; None if the data are of other types, or a value is in doubt. Columns that are their own
@@ -76,7 +80,7 @@ public:
             auto found = std::find(loose.begin(), loose.end(), c);
             if (found == loose.end()) continue;
             EncodingJob& job = jobs.back();
-            job.is_loose = ArrowStrings(*job.column, *job.array).are_mostly_new(job.codes, brought);
+            job.is_loose = are_mostly_new(c, job, brought);
             if (!job.is_loose) loose.erase(found);
         }
         bool is_shared = threads > 1 && jobs.size() > 1 && rows >= MANY_ROWS && allocation_budget < 0;
@@ -109,6 +113,21 @@ public:
     }
 
 private:
+    // Whether most strings of a column are new, so that it pays to make them loose if nobody compares them. One whose
+    // strings were nearly all known is not asked again for some batches.
+    bool are_mostly_new(size_t column, const EncodingJob& job, Brought& brought) const {
+        std::atomic<unsigned>& known_for = known_for_[column];
+        if (unsigned left = known_for) {
+            known_for = left - 1;
+            return false;
+        }
+        auto [known, all] = ArrowStrings(*job.column, *job.array).sample(job.codes, brought);
+        if (all >= MANY_SAMPLED && 16 * known >= 15 * all) known_for = KNOWN_FOR;
+        return 2 * known < all;
+    }
+
+    static constexpr size_t MANY_SAMPLED = 32;
+    static constexpr unsigned KNOWN_FOR = 15;
     // So many rows take longer than to wake a thread.
     static constexpr size_t MANY_ROWS = 128;
     // Of fewer strings it is not worth finding out whether most are new.
@@ -116,6 +135,7 @@ private:
 
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;
+    std::unique_ptr<std::atomic<unsigned>[]> known_for_;  // by column, how many batches its strings count as known
 };
 
 }  // namespace ivme

@@ -332,13 +332,36 @@ unsigned Enumerator::take_products(Block& block, unsigned first, unsigned end) {
     return n;
 }
 
+// The same, but they are not multiplied.
+unsigned Enumerator::take_factors(Block& block, unsigned first, unsigned end) {
+    Stage& stage = stages_.back();
+    int64_t* counts = block.factors = stage.counts + first;
+    const int64_t** found = stage.found[0] + first;
+    block.rights = found;
+    unsigned all = end - first, n = 0;
+    bool are_whole = true;
+    for (unsigned i = 0; i < all; ++i) are_whole &= (counts[i] != 0) & (counts[i] != TOO_LARGE) & (found[i] != nullptr);
+    if (are_whole) return all;
+    for (unsigned i = 0; i < all; ++i) {
+        bool whole = counts[i] && found[i];
+        if (whole && counts[i] == TOO_LARGE) throw Overflow();
+        stage.parents[n] = first + i;
+        counts[n] = counts[i];
+        found[n] = found[i];
+        n += whole;
+    }
+    return n;
+}
+
 // Appends whole rows of the last stage.
 void Enumerator::emit(Block& block, size_t limit, uint64_t& operations) {
     Stage& stage = stages_.back();
-    unsigned words = sums_ ? reader_->layout.words : 1;
+    unsigned words = block.factored ? 0 : sums_ ? reader_->layout.words : 1;
     unsigned first = stage.at, all = static_cast<unsigned>(std::min<size_t>(limit, stage.n - first));
     block.payloads.resize((block.n + all) * words);
-    unsigned n = sums_ ? take_products(block, first, first + all) : take_counts(block, first, first + all);
+    unsigned n = block.factored ? take_factors(block, first, first + all)
+                 : sums_        ? take_products(block, first, first + all)
+                                : take_counts(block, first, first + all);
     operations += all * factors_;
     block.payloads.resize((block.n + n) * words);
     stage.at += all;
@@ -376,6 +399,7 @@ bool Enumerator::fill(Block& block, size_t limit, uint64_t& operations) {
             capacity_ = std::min(MANY, capacity_ * 2);
         }
         emit(block, stop - block.n, operations);
+        if (block.factored) return true;
     }
     return true;
 }

@@ -77,6 +77,11 @@ struct Reader {
 struct Block {
     std::vector<Array<int64_t>> columns;
     Array<int64_t> payloads;
+    // If `factored`, in place of payloads: what each of them is the product of, a count and a payload of a map. They
+    // are the enumerator's, which fills such a block anew each time.
+    int64_t* factors = nullptr;
+    const int64_t* const* rights = nullptr;
+    bool factored = false;
     std::vector<Array<int64_t>> extremes;
     // For each extreme that is values of a group, which holds the place: how many, then each with its count. Those of
     // a percentile have the counts of all values up to them, so that it is at the same position among them.
@@ -115,6 +120,8 @@ public:
     bool fill(Block& block, size_t limit, uint64_t& operations);
     // The layout of the payloads that it appends. What is long in them lasts as long as nothing is appended.
     const Layout& layout() const { return layout_; }
+    // Whether all factors of a payload but one are counts, so that blocks may be `factored`.
+    bool has_one_sum() const { return sums_ == 1; }
 
 private:
     // Partial rows: the values of the variables and the payloads of the factors that are known so far, by column, in
@@ -148,6 +155,7 @@ private:
     void emit(Block& block, size_t limit, uint64_t& operations);
     unsigned take_counts(Block& block, unsigned first, unsigned end);
     unsigned take_products(Block& block, unsigned first, unsigned end);
+    unsigned take_factors(Block& block, unsigned first, unsigned end);
     int64_t extreme(const Extreme& extreme, Stage& stage, unsigned row, int64_t count, Block& block,
                     uint64_t& operations) const;
 

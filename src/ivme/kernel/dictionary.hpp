@@ -3,8 +3,6 @@
 //
 // Loose strings are not in the table: each has a code of its own, even if another string is equal to it. That is for
 // columns that nobody compares (decision 0590); `enter` gives a loose string the code that all equal ones have.
-//
-// The order of strings is that of their bytes, which for UTF-8 is the order of code points, as in Python.
 #pragma once
 
 #include <algorithm>
@@ -33,6 +31,7 @@ public:
     // Behind the last code that a string has or had.
     uint32_t high() const { return static_cast<uint32_t>(starts_.size()); }
     int64_t base() const { return base_; }
+    bool has_numbers() const { return numbers_; }
     size_t bytes() const { return starts_.bytes() + text_.bytes() + table_.bytes(); }
 
     // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more, and half where
@@ -86,26 +85,31 @@ public:
     template <class Offsets, class Valid>
     void encode_all(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         uint32_t tags[BLOCK_OF_STRINGS];
-        ShortStrings known;
+        RecentStrings known;
+        const char* end = text + at[n];
         for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
-            hash_block(text, at, start, stop, known, codes, tags);
+            hash_block(text, at, start, stop, end, known, codes, tags);
             for (size_t i = start; i < stop; ++i) {
                 if (!valid(i)) {
                     codes[i] = NULL_CODE;
                 } else if (is_absent(codes[i])) {
                     codes[i] = encode(string_at(text, at, i), tags[i - start]);
-                    known.add(string_at(text, at, i), codes[i]);
+                    known.add(string_at(text, at, i), end, codes[i]);
                 }
             }
         }
     }
 
-    // Whether most of some strings are new. Some of them are encoded to find out, each `SAMPLED`th.
+    // How many of some strings are known, and of how many: each `SAMPLED`th is encoded to find out.
+    static constexpr size_t SAMPLED = 32;
+    struct Sample {
+        size_t known = 0, all = 0;
+    };
     template <class Offsets, class Valid>
-    bool are_mostly_new(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
+    Sample sample(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         uint32_t tags[BLOCK_OF_STRINGS];
-        size_t sampled = 0, known = 0;
+        Sample sample;
         constexpr size_t STEP = SAMPLED * BLOCK_OF_STRINGS;
         for (size_t start = 0; start < n; start += STEP) {
             size_t stop = std::min(start + STEP, n);
@@ -117,27 +121,43 @@ public:
                 if (!valid(i)) continue;
                 size_t before = size();
                 codes[i] = encode(string_at(text, at, i), tags[(i - start) / SAMPLED]);
-                known += size() == before;
-                ++sampled;
+                sample.known += size() == before;
+                ++sample.all;
             }
         }
-        return 2 * known < sampled;
+        return sample;
     }
     // Room for so many strings that are encoded loosely next, which take so many bytes.
     void reserve_loose(size_t strings, size_t bytes) {
-        if (high() + strings >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        check_room(strings, bytes);
         starts_.reserve(starts_.size() + strings);
         text_.reserve(text_.size() + bytes);
     }
+    // What strings that lie one behind the other may take at most if they are encoded loosely.
+    static size_t most_loose_bytes(size_t bytes) { return bytes + bytes / StoredText::LONG * 8; }
     // Gives strings that were mostly new codes of their own, but for those that were sampled. There is room, so that
-    // nothing moves that others read meanwhile.
+    // nothing moves that others read meanwhile. All are copied at once, the few that were sampled with them.
     template <class Offsets, class Valid>
     void encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
+        size_t begin = text_.size(), bytes = static_cast<size_t>(at[n] - at[0]);
+        bool are_short = true;
+        for (size_t i = 0; i < n && bytes >= StoredText::LONG; ++i) {
+            are_short &= string_at(text, at, i).size() < StoredText::LONG;
+        }
+        if (are_short) {
+            text_.resize(begin + bytes);
+            if (bytes) std::memcpy(text_.data() + begin, text + at[0], bytes);
+        }
         for (size_t i = 0; i < n; ++i) {
             if (!valid(i)) {
                 codes[i] = NULL_CODE;
             } else if (i % SAMPLED) {
-                codes[i] = base_ + append_loose(string_at(text, at, i));
+                std::string_view string = string_at(text, at, i);
+                uint64_t word = are_short ? StoredText::word(begin + static_cast<size_t>(at[i] - at[0]), string.size())
+                                          : StoredText::append(text_, string);
+                codes[i] = base_ + take_id(word | LOOSE);
+                count_added(weight(string.size()));
+                ++loose_;
             }
         }
     }
@@ -147,10 +167,10 @@ public:
     template <class Offsets, class Valid>
     void find_all(const char* text, Offsets at, size_t first, size_t end, Valid valid, int64_t* codes,
                   uint32_t* tags) const {
-        ShortStrings known;
+        RecentStrings known;
         for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
-            hash_block(text, at, start, stop, known, codes, tags + (start - first));
+            hash_block(text, at, start, stop, text + at[end], known, codes, tags + (start - first));
             for (size_t i = start; i < stop; ++i) {
                 if (!valid(i)) {
                     codes[i] = NULL_CODE;
@@ -158,7 +178,7 @@ public:
                     uint32_t id = look_up(string_at(text, at, i), tags[i - first]);
                     if (id == NIL) continue;
                     codes[i] = base_ + id;
-                    known.add(string_at(text, at, i), codes[i]);
+                    known.add(string_at(text, at, i), text + at[end], codes[i]);
                 }
             }
         }
@@ -208,44 +228,6 @@ public:
         added_ = 0;
     }
 
-    // Codes that are no strings of this dictionary sort by value, after none and before all of its strings.
-    bool less(int64_t a, int64_t b) const {
-        bool left = holds(a), right = holds(b);
-        if (left && right) return text(a) < text(b);
-        if (left == right || a == NULL_CODE || b == NULL_CODE) return a < b;
-        if (!numbers_) return !left;
-        return left ? is_negative(a) : !is_negative(b);
-    }
-
-    // A number that is never greater than that of a code which is not less: the first bytes of its string behind those
-    // that many strings begin with. Strings that do not begin so are all before them, or all behind them.
-    uint64_t prefix(int64_t code, std::string_view shared) const {
-        constexpr uint64_t MIDDLE = uint64_t{1} << 63;
-        if (!holds(code)) return !numbers_ ? 0 : code < 0 ? MIDDLE - 1 : MIDDLE;
-        std::string_view string = text(code);
-        if (!string.starts_with(shared)) return string < shared ? 0 : ~uint64_t{0};
-        string.remove_prefix(shared.size());
-        uint64_t bytes = 0;
-        for (size_t i = 0; i < 8; ++i) bytes = bytes << 8 | (i < string.size() ? static_cast<uint8_t>(string[i]) : 0);
-        return bytes;
-    }
-
-    // What the strings of some codes begin with, all of them; nothing for those of numbers.
-    std::string_view shared_start(const int64_t* codes, size_t n) const {
-        std::string_view shared;
-        bool is_first = true;
-        for (size_t i = 0; i < n && !numbers_; ++i) {
-            if (!holds(codes[i])) continue;
-            std::string_view string = text(codes[i]);
-            if (is_first) shared = string;
-            is_first = false;
-            size_t same = 0;
-            while (same < std::min(shared.size(), string.size()) && shared[same] == string[same]) ++same;
-            shared = shared.substr(0, same);
-        }
-        return shared;
-    }
-
     // Whether a code that `find_all` wrote is that of a string without one.
     bool is_absent(int64_t code) const { return code == absent(); }
 
@@ -254,11 +236,10 @@ public:
 private:
     friend class ParallelEntry;
 
-    // In place of where a string starts: the code has none, and the rest is the next code of that kind.
+    // In place of a string's word: the code has none, and the rest is the next code of that kind.
     static constexpr uint64_t FREE = uint64_t{1} << 63;
-    // Beside where a string starts: it is not in the table.
-    static constexpr uint64_t LOOSE = uint64_t{1} << 62;
-    static constexpr size_t SAMPLED = 32;
+    // Beside a string's word: it is not in the table.
+    static constexpr uint64_t LOOSE = uint64_t{1} << StoredText::BITS;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
 
     // What no string's code is.
@@ -268,13 +249,13 @@ private:
     static std::string_view string_at(const char* text, const Offsets& at, size_t i) {
         return {text + at[i], static_cast<size_t>(at[i + 1] - at[i])};
     }
-    // The codes of short strings that came just before, and the hashes of others, which are absent.
+    // The codes of strings that came just before, and the hashes of others, which are absent.
     template <class Offsets>
-    void hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const ShortStrings& known,
-                    int64_t* codes, uint32_t* tags) const {
+    void hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const char* end,
+                    RecentStrings& known, int64_t* codes, uint32_t* tags) const {
         for (size_t i = start; i < stop; ++i) {
             std::string_view string = string_at(text, at, i);
-            codes[i] = known.find(string, absent());
+            codes[i] = known.find(string, end, absent());
             if (!is_absent(codes[i])) continue;
             tags[i - start] = tag(string);
             table_.prefetch(tags[i - start]);
@@ -288,7 +269,7 @@ private:
 
     // Room for everything comes first, so that a failure changes nothing.
     uint32_t append(std::string_view text, uint32_t hashed) {
-        if (free_ == NIL && high() >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        check_room(free_ == NIL, StoredText::bytes(text.size()));
         table_.reserve_one();
         starts_.reserve(starts_.size() + 1);
         uint32_t id = take_id(StoredText::append(text_, text));
@@ -297,22 +278,20 @@ private:
         return id;
     }
 
-    // There is room.
-    uint32_t append_loose(std::string_view text) {
-        ++loose_;
-        count_added(weight(text.size()));
-        return take_id(StoredText::append(text_, text) | LOOSE);
+    void check_room(size_t strings, size_t bytes) const {
+        if (high() + strings >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        if (text_.size() + bytes >= StoredText::END) throw Capacity("a dictionary cannot hold more than a terabyte");
     }
 
-    // A code for the string that starts there, one that was taken back before a new one. There is room.
-    uint32_t take_id(uint64_t start) {
+    // A code for the string of a word, one that was taken back before a new one. There is room.
+    uint32_t take_id(uint64_t word) {
         uint32_t id = free_;
         if (id == NIL) {
             id = high();
-            starts_.push(start);
+            starts_.push(word);
         } else {
             free_ = static_cast<uint32_t>(starts_[id]);
-            starts_[id] = start;
+            starts_[id] = word;
         }
         return id;
     }
@@ -366,14 +345,12 @@ private:
         return next;
     }
 
-    std::string_view text_at(uint64_t start) const { return StoredText::read(text_.data() + (start & ~LOOSE)); }
+    std::string_view text_at(uint64_t word) const { return StoredText::read(text_.data(), word); }
 
     bool is_free(uint32_t id) const { return starts_[id] & FREE; }
 
     // The base may be far below zero, so the distance is taken without a sign.
     uint64_t place(int64_t code) const { return static_cast<uint64_t>(code) - static_cast<uint64_t>(base_); }
-
-    bool is_negative(int64_t code) const { return static_cast<unsigned char>(text(code)[0]) < 0x80; }
 
     uint32_t tag(std::string_view text) const {
         uint64_t h = seed_.start ^ text.size();
@@ -392,7 +369,7 @@ private:
     int64_t base_;
     bool numbers_;
     IdTable table_;
-    Array<uint64_t> starts_;
+    Array<uint64_t> starts_;  // by code, the string's word
     Array<char> text_;
     uint32_t free_ = NIL;
     size_t loose_ = 0;

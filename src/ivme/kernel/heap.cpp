@@ -106,7 +106,9 @@ void Heap::each(const int64_t* const* columns, const int64_t* weights, size_t n,
             index_.prefetch(tags[i]);
         }
         for (size_t i = 0; i < count; ++i) {
-            if (is_wanted(i)) prefetch(index_.guess(tags[i]));
+            if (!is_wanted(i)) continue;
+            uint32_t id = index_.guess(tags[i]);
+            prefetch(id == NIL && ordered_ ? static_cast<uint32_t>(near(given(columns, start + i))) : id);
         }
         for (size_t i = 0; i < count; ++i) {
             if (is_wanted(i)) work(start + i, tags[i]);
@@ -194,9 +196,12 @@ void Heap::insert(const int64_t* const* columns, size_t row, uint32_t hashed, in
     uint32_t id = find(given(columns, row), hashed);
     if (keyed_ && (id != NIL || weight > 1)) refuse("unique", columns, row, false);
     if (id == NIL) {
-        index_.reserve_one();
+        size_t in_order = rows_in_order(columns, row, &weight, 1);
+        if (!in_order) index_.reserve_one();
         append(columns, row, weight);
-        return index_.insert(hashed, static_cast<uint32_t>(weights_.size() - 1));
+        ordered_ += in_order;
+        if (!in_order) index_.insert(hashed, static_cast<uint32_t>(weights_.size() - 1));
+        return;
     }
     int64_t total;
     if (add_overflows(weights_[id], weight, &total)) throw Overflow();
@@ -220,7 +225,7 @@ void Heap::reweigh(uint32_t id, uint32_t hashed, int64_t weight) {
     weights_.set(id, weight);
     ++version;
     if (weight) return;
-    index_.erase(hashed, id);
+    if (id >= ordered_) index_.erase(hashed, id);
     --live_;
 }
 
@@ -238,13 +243,14 @@ void Heap::settle() noexcept {
 }
 
 void Heap::roll_back() noexcept {
-    for (size_t id = base_; indexed_ && id < weights_.size(); ++id) {
+    for (size_t id = std::max(base_, ordered_); indexed_ && id < weights_.size(); ++id) {
         if (weights_[id]) index_.erase(tag(stored(static_cast<uint32_t>(id))), static_cast<uint32_t>(id));
     }
     cut(base_);
+    ordered_ = std::min(ordered_, base_);
     for (size_t i = reweighed_.size(); i; i -= 2) {
         auto id = static_cast<uint32_t>(reweighed_[i - 2]);
-        if (!weights_[id]) index_.insert(tag(stored(id)), id);
+        if (!weights_[id] && id >= ordered_) index_.insert(tag(stored(id)), id);
         weights_.set(id, reweighed_[i - 1]);
     }
     live_ = base_live_;
@@ -258,6 +264,7 @@ void Heap::clear() noexcept {
     std::fill(entered_.begin(), entered_.end(), 0);
     weights_ = NarrowColumn(NarrowColumn::FromZero());
     index_ = IdTable();
+    ordered_ = 0;
     indexed_ = keyed_;
     live_ = 0;
     mass_ = 0;
@@ -270,17 +277,20 @@ void Heap::clear() noexcept {
 void Heap::compact() noexcept {
     uint32_t to = 0, tags[MANY];
     auto high = static_cast<uint32_t>(weights_.size());
+    size_t kept = ordered_ < high ? 0 : NIL;  // of those in order; all that there are, if all are
     for (uint32_t start = 0; start < high; start += MANY) {
         uint32_t end = std::min<uint32_t>(high, start + MANY);
-        for (uint32_t id = start; indexed_ && id < end; ++id) {
-            if (!weights_[id]) continue;
+        auto is_hashed = [&](uint32_t id) { return indexed_ && id >= ordered_; };
+        for (uint32_t id = start; id < end; ++id) {
+            if (!weights_[id] || !is_hashed(id)) continue;
             tags[id - start] = tag(stored(id));
             index_.prefetch(tags[id - start]);
         }
         for (uint32_t id = start; id < end; ++id) {
+            if (id == ordered_) kept = to;
             if (!weights_[id]) continue;
             if (to != id) {
-                if (indexed_) index_.renumber(tags[id - start], id, to);
+                if (is_hashed(id)) index_.renumber(tags[id - start], id, to);
                 for (auto& column : columns_) column.move(id, to);
                 weights_.move(id, to);
             }
@@ -288,6 +298,7 @@ void Heap::compact() noexcept {
         }
     }
     for (size_t& entered : entered_) entered = entered < high ? 0 : to;
+    ordered_ = std::min<size_t>(kept, to);
     cut(to);
     shrink();
     ++version;
@@ -300,10 +311,10 @@ void Heap::shrink() noexcept {
     try {
         for (auto& column : columns_) column.fit();
         weights_.fit();
-        if (!indexed_ || index_.capacity() < 4 * (live_ + 1)) return;
+        if (!indexed_ || index_.capacity() < 4 * (index_.size() + 1)) return;
         IdTable index;
-        index.reserve(live_);
-        for (uint32_t id = 0; id < weights_.size(); ++id) index.insert(tag(stored(id)), id);
+        index.reserve(index_.size());
+        for (auto id = static_cast<uint32_t>(ordered_); id < weights_.size(); ++id) index.insert(tag(stored(id)), id);
         index_ = std::move(index);
     } catch (const std::bad_alloc&) {}
 }
@@ -352,15 +363,17 @@ uint64_t Heap::digest(uint64_t salt) const {
 }
 
 void Heap::verify() const {
-    uint64_t live = 0;
+    uint64_t live = 0, hashed = 0;
     for (uint32_t id = 0; id < weights_.size(); ++id) {
+        if (id && id < ordered_ && !is_less(id - 1, stored(id))) throw std::logic_error("a row is not in order");
         if (!weights_[id]) continue;
         ++live;
+        hashed += id >= ordered_;
         if (indexed_ && find(stored(id), tag(stored(id))) != id)
             throw std::logic_error("a row is not where its index says");
     }
     if (live != live_) throw std::logic_error("a table does not have as many rows as it says");
-    if (indexed_ && index_.size() != live) throw std::logic_error("an index has rows that are not there");
+    if (indexed_ && index_.size() != hashed) throw std::logic_error("an index has rows that are not there");
 }
 
 }  // namespace ivme

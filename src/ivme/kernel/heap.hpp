@@ -1,8 +1,10 @@
 // The rows of a table as columns with row numbers.
 //
 // Rows are appended; a row that is deleted is marked by a weight of zero, and its place is given back when most are.
-// A primary key is an index to row numbers. Without one, equal rows may lie in several places until a delete, or a
-// question for one row, first needs the hash over whole rows; from then on each row lies in one place.
+// A primary key is an index to row numbers: as long as rows come in the order of their keys, as numbered ones and those
+// of a log do, they are searched, and from the first that does not, hashed. Without a key, equal rows may lie in
+// several places until a delete, or a question for one row, first needs the hash over whole rows; from then on each row
+// lies in one place.
 //
 // A column of strings that nobody reads may have loose ones (see Dictionary): rows are then compared by what the
 // strings are, not by their codes. Who reads such a column has its strings entered first.
@@ -106,7 +108,8 @@ private:
     void append_all(const int64_t* const* columns, const int64_t* weights, size_t n);
     void append_first(const int64_t* const* columns, const int64_t* weights, size_t n);
     void append_column(unsigned column, const int64_t* codes, size_t n);
-    size_t index_rows(const int64_t* const* columns, const int64_t* weights, size_t n);
+    size_t rows_in_order(const int64_t* const* columns, size_t first, const int64_t* weights, size_t n) const;
+    size_t index_rows(const int64_t* const* columns, const int64_t* weights, size_t first, size_t n);
     bool is_of_index(unsigned column) const;
     void cut(size_t end) noexcept;
     void prefetch(uint32_t id) const;
@@ -134,12 +137,62 @@ private:
     }
     template <class Word>
     uint32_t find(Word word, uint32_t tag) const {
-        return index_.find(tag, [&](uint32_t id) {
-            for (unsigned i = 0; i < key_.size(); ++i) {
-                if (!is_same(key_[i], columns_[key_[i]][id], word(i))) return false;
+        uint32_t found = index_.find(tag, [&](uint32_t id) { return is_key(id, word); });
+        return found == NIL && ordered_ ? search(word) : found;
+    }
+    // The same among rows that lie in the order of their keys: from where it should be if keys were evenly spread, in
+    // growing steps to one side, and then by halves.
+    template <class Word>
+    uint32_t search(Word word) const {
+        size_t low = 0, high = ordered_;  // the first row whose key is not less is one of these, or the last of them
+        size_t at = near(word);
+        for (size_t step = 1; at < high && is_less(at, word); step *= 2) {
+            low = at + 1;
+            at = std::min(at + step, ordered_);
+        }
+        high = at;
+        for (size_t step = 1; !low && high > step; step *= 2) {
+            size_t middle = high - step;
+            if (is_less(middle, word)) {
+                low = middle + 1;
+                break;
             }
-            return true;
-        });
+            high = middle;
+        }
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (is_less(middle, word)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        // Rows that are being added have no weight yet.
+        bool is_there = low < ordered_ && (low >= weights_.size() || weights_[low]) && is_key(low, word);
+        return is_there ? static_cast<uint32_t>(low) : NIL;
+    }
+    template <class Word>
+    size_t near(Word word) const {
+        const NarrowColumn& column = columns_[key_[0]];
+        auto first = static_cast<double>(column[0]), last = static_cast<double>(column[ordered_ - 1]);
+        double place = (static_cast<double>(word(0)) - first) / (last - first) * static_cast<double>(ordered_ - 1);
+        if (!(place > 0)) return 0;
+        return std::min(static_cast<size_t>(std::min(place, 4e9)), ordered_ - 1);
+    }
+    template <class Word>
+    bool is_less(size_t id, Word word) const {
+        for (unsigned i = 0; i < key_.size(); ++i) {
+            int64_t code = columns_[key_[i]][id], other = word(i);
+            if (code != other) return code < other;
+        }
+        return false;
+    }
+    template <class Word>
+    bool is_key(size_t id, Word word) const {
+        for (unsigned i = 0; i < key_.size(); ++i) {
+            if (!is_same(key_[i], columns_[key_[i]][id], word(i))) return false;
+        }
+        return true;
     }
     // What is the same for equal values of a column.
     int64_t content(unsigned column, int64_t code) const {
@@ -160,7 +213,8 @@ private:
     bool keyed_;
     bool indexed_;
     Seed seed_;
-    IdTable index_;
+    IdTable index_;       // of rows from `ordered_` on
+    size_t ordered_ = 0;  // so many of the first rows, gone ones among them, lie in the order of their keys
     uint64_t live_ = 0;
     int64_t mass_ = 0;  // without an index, the weights of all rows together: no row can have more
     uint64_t marked_size_ = 0;

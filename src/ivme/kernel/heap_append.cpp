@@ -57,9 +57,11 @@ void Heap::append_first(const int64_t* const* columns, const int64_t* weights, s
     weights_.prepare(weights, n);
     size_t rows = n;
     if (indexed_) {
-        index_.reserve(index_.size() + n);
+        size_t in_order = rows_in_order(columns, 0, weights, n);
+        if (in_order < n) index_.reserve(index_.size() + n - in_order);
         for (unsigned column : key_) append_column(column, columns[column], n);
-        rows = index_rows(columns, weights, n);
+        ordered_ += in_order;
+        rows = index_rows(columns, weights, in_order, n);
     }
     weights_.append(weights, rows);
     live_ += rows - static_cast<size_t>(std::count(weights, weights + rows, 0));
@@ -67,11 +69,29 @@ void Heap::append_first(const int64_t* const* columns, const int64_t* weights, s
     if (rows < n) refuse("unique", columns, rows, false);
 }
 
-// How many rows have a new key, up to the first that has not.
-size_t Heap::index_rows(const int64_t* const* columns, const int64_t* weights, size_t n) {
+// How many of some rows have keys in order, behind all that are there; few of many are not worth it.
+size_t Heap::rows_in_order(const int64_t* const* columns, size_t first, const int64_t* weights, size_t n) const {
+    if (!keyed_ || ordered_ != weights_.size() || !n || weights[0] != 1) return 0;
+    if (ordered_ && !is_less(ordered_ - 1, given(columns, first))) return 0;
+    size_t row = 1;
+    for (; row < n && weights[row] == 1; ++row) {
+        bool is_less = false;
+        for (unsigned column : key_) {
+            const int64_t* codes = columns[column] + first;
+            if (codes[row - 1] == codes[row]) continue;
+            is_less = codes[row - 1] < codes[row];
+            break;
+        }
+        if (!is_less) break;
+    }
+    return row == n || row >= MANY ? row : 0;
+}
+
+// How many rows have a new key, from the first that is not in order up to the first that has not.
+size_t Heap::index_rows(const int64_t* const* columns, const int64_t* weights, size_t first, size_t n) {
     uint32_t tags[MANY];
-    auto next = static_cast<uint32_t>(weights_.size());
-    for (size_t start = 0; start < n; start += MANY) {
+    auto next = static_cast<uint32_t>(weights_.size() + first);
+    for (size_t start = first; start < n; start += MANY) {
         size_t count = std::min(MANY, n - start);
         for (size_t i = 0; i < count; ++i) {
             tags[i] = tag(given(columns, start + i));

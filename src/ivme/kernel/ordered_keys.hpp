@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "array.hpp"
-#include "dictionary.hpp"
+#include "string_order.hpp"
 
 namespace ivme {
 
@@ -52,7 +52,7 @@ public:
     void skip_shared(const std::vector<const int64_t*>& rows, size_t n) {
         for (unsigned i = 0; i < arity(); ++i) {
             const OrderedColumn& column = columns_[i];
-            if (column.order && column.prefixed) shared_[i] = column.order->shared_start(rows[column.column], n);
+            if (column.order && column.prefixed) shared_[i] = shared_start(*column.order, rows[column.column], n);
         }
     }
 
@@ -109,7 +109,7 @@ private:
     static bool is_string_before(const OrderedColumn& column, int64_t a, int64_t b) {
         if (a == NULL_CODE) return column.nulls_first;
         if (b == NULL_CODE) return !column.nulls_first;
-        return column.order->less(a, b) != column.descending;
+        return is_less(*column.order, a, b) != column.descending;
     }
 
     // NULL is the least code: one less is the greatest number, and all others stay in their order.
@@ -129,7 +129,7 @@ private:
     static int64_t prefix(int64_t code, const OrderedColumn& column, const std::string& shared) {
         uint64_t bytes = column.nulls_first ? 0 : ~uint64_t{0};
         if (code != NULL_CODE) {
-            bytes = column.order->prefix(code, shared);
+            bytes = prefix_of(*column.order, code, shared);
             if (column.descending) bytes = ~bytes;
         }
         return static_cast<int64_t>(bytes ^ (uint64_t{1} << 63));

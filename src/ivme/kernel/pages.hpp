@@ -13,6 +13,8 @@
 
 #if defined(__linux__) && !defined(IVME_SANITIZE)
 #include <sys/mman.h>
+
+#include "spare_pages.hpp"
 #define IVME_PAGES 1
 #endif
 
@@ -63,7 +65,10 @@ inline char* reserve_pages(size_t bytes) {
     return aligned;
 }
 
-inline void free_pages(void* block, size_t bytes) { munmap(block, round_to_pages(bytes)); }
+inline void free_pages(void* block, size_t bytes) noexcept {
+    auto spare = SparePages::shared().exchange({static_cast<char*>(block), round_to_pages(bytes)});
+    if (spare.start) munmap(spare.start, spare.bytes);
+}
 
 // Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
 // An older system does not know how, and does that.
@@ -100,8 +105,20 @@ inline char* move_pages(char* old, size_t old_bytes, size_t bytes) {
 inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
     size_t held = old ? round_to_pages(old_bytes) : 0, wanted = round_to_pages(bytes);
     if (held == wanted) return old;
+    if (char* spare = adds_few_rows ? nullptr : SparePages::shared().take(wanted)) {
+        if (old) std::memcpy(spare, old, old_bytes);
+        if (old) free_pages(old, old_bytes);
+        return spare;
+    }
     char* fresh = old ? move_pages(static_cast<char*>(old), held, wanted) : reserve_pages(wanted);
     if (fresh) choose_pages(fresh + held, wanted - held);
+    return fresh;
+}
+
+inline void* zero_pages(size_t bytes) {
+    size_t wanted = round_to_pages(bytes);
+    char* fresh = reserve_pages(wanted);
+    if (fresh) choose_pages(fresh, wanted);
     return fresh;
 }
 
@@ -114,6 +131,7 @@ inline void touch_pages(void*, size_t) {}
 inline void drop_pages(void*, size_t) {}
 inline void free_pages(void*, size_t) {}
 inline void* grow_pages(void*, size_t, size_t) { return nullptr; }
+inline void* zero_pages(size_t) { return nullptr; }
 
 #endif
 

@@ -34,7 +34,7 @@ public:
         }
         if (dictionaries.empty()) {
             std::vector<Piece> pieces = cut(nullptr, true);
-            return run_pieces(pieces, 0, threads, [](size_t) {});
+            return run_pieces(pieces, 0, threads, [](size_t) { return true; });
         }
         return std::all_of(dictionaries.begin(), dictionaries.end(), [&](Dictionary* dictionary) {
             return run_strings(dictionary, dictionary == dictionaries[0], threads, brought);
@@ -54,7 +54,7 @@ private:
         uint64_t before = dictionary->ever_added();
         std::vector<Piece> pieces = cut(dictionary, with_numbers);
         reserve_loose(*dictionary);
-        if (!run_pieces(pieces, 1, threads, [&](size_t) { encode_loosely(*dictionary); })) return false;
+        if (!run_pieces(pieces, 1, threads, [&](size_t) { return encode_loosely(*dictionary); })) return false;
         std::vector<NewStrings*> absent;
         for (Piece& piece : pieces) {
             if (!piece.absent.strings.empty()) absent.push_back(&piece.absent);
@@ -85,8 +85,8 @@ private:
             std::unique_lock lock(dictionary.mutex);
             uint64_t before = dictionary.ever_added();
             ArrowStrings strings(*job.column, *job.array);
-            dictionary.reserve_loose(rows_, strings.bytes());
-            strings.encode_loosely(job.codes);
+            dictionary.reserve_loose(rows_, strings.loose_bytes());
+            if (!strings.encode_loosely(job.codes)) return false;
             brought.push_back({&dictionary, dictionary.ever_added() - before});
             return true;
         });
@@ -97,13 +97,16 @@ private:
         size_t strings = 0, bytes = 0;
         each_loose(dictionary, [&](const EncodingJob& job) {
             strings += rows_;
-            bytes += ArrowStrings(*job.column, *job.array).bytes();
+            bytes += ArrowStrings(*job.column, *job.array).loose_bytes();
         });
         if (strings) dictionary.reserve_loose(strings, bytes);
     }
-    void encode_loosely(const Dictionary& dictionary) const {
-        each_loose(dictionary,
-                   [](const EncodingJob& job) { ArrowStrings(*job.column, *job.array).encode_loosely(job.codes); });
+    bool encode_loosely(const Dictionary& dictionary) const {
+        bool certain = true;
+        each_loose(dictionary, [&](const EncodingJob& job) {
+            certain = certain && ArrowStrings(*job.column, *job.array).encode_loosely(job.codes);
+        });
+        return certain;
     }
     template <class Visit>
     void each_loose(const Dictionary& dictionary, Visit visit) const {
@@ -117,7 +120,10 @@ private:
     static bool run_pieces(std::vector<Piece>& pieces, size_t others, unsigned threads, Task other) {
         std::atomic<bool> certain = true;
         in_parallel(threads, others + pieces.size(), [&](size_t number) {
-            if (number < others) return other(number);
+            if (number < others) {
+                if (!other(number)) certain = false;
+                return;
+            }
             auto& [job, first, end, absent] = pieces[number - others];
             Brought none;
             bool found = job->column->dictionary

@@ -89,13 +89,13 @@ private:
             bytes += StoredText::bytes(string.length);
             ++strings;
         });
-        if (to.high() + strings >= NIL - 2) throw Capacity("a dictionary cannot hold more than 4 billion strings");
+        to.check_room(strings, bytes);
         to.starts_.reserve(to.starts_.size() + strings);
         to.text_.reserve(to.text_.size() + bytes);
         to.table_.reserve(to.table_.size() + std::max<size_t>(strings, size_t{1} << bits_));
         to.text_.resize(to.text_.size() + bytes);
         each_first([&](NewString& string) {
-            string.id = to.take_id(string.start);
+            string.id = to.take_id(StoredText::word(string.start, string.length));
             to.count_added(Dictionary::weight(string.length));
         });
         to.table_.count(strings);

@@ -7,8 +7,10 @@
 // check, in whatever order they come. Sums of floats are exact, too (exact_float.hpp).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -67,6 +69,9 @@ struct Layout {
     }
 
     bool plain() const { return words == 1; }
+    bool has(std::initializer_list<Slot> kinds) const {
+        return std::equal(slots.begin(), slots.end(), kinds.begin(), kinds.end());
+    }
     bool operator==(const Layout& other) const { return slots == other.slots; }
 
     bool is_zero(const int64_t* payload) const {

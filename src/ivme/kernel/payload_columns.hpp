@@ -53,4 +53,51 @@ void add_each(const Layout& layout, int64_t* totals, Place place, const int64_t*
     });
 }
 
+// The same for products, which are never written: totals[place(i)] += factors[i] · rights[i], for slots that are known
+// when it is compiled. False if the count of a product does not fit.
+template <Slot... slots, class Place, class Carry>
+[[nodiscard]] bool add_products_of(const Layout& layout, int64_t* totals, Place place, const int64_t* factors,
+                                   const int64_t* const* rights, size_t n, Carry carry) {
+    bool overflow = false;
+    for (size_t i = 0; i < n; ++i) {
+        int64_t factor = factors[i], product;
+        const int64_t* right = rights[i];
+        int64_t* total = totals + place(i) * layout.words;
+        overflow |= multiply_overflows(factor, *right, &product);
+        int by = *total < 0 ? -1 : 1;
+        if (add_overflows(*total, product, total)) carry(i, by);
+        unsigned at = 1;
+        [[maybe_unused]] auto add = [&]<Slot slot>(Kind<slot> kind) {
+            int64_t scaled[width(slot)];
+            layout.scale_slot(kind, scaled, factor, right + at);
+            layout.add_slot(kind, total + at, total + at, scaled);
+            at += width(slot);
+        };
+        (add(Kind<slots>()), ...);
+    }
+    return !overflow;
+}
+
+// The same for any slots; the commonest in one loop.
+template <class Place, class Carry>
+[[nodiscard]] bool add_products(const Layout& layout, int64_t* totals, Place place, const int64_t* factors,
+                                const int64_t* const* rights, size_t n, Carry carry) {
+    using enum Slot;
+    if (layout.has({I128})) {
+        return add_products_of<I128>(layout, totals, place, factors, rights, n, carry);
+    }
+    if (layout.has({I64, I128})) {
+        return add_products_of<I64, I128>(layout, totals, place, factors, rights, n, carry);
+    }
+    bool fits = add_products_of<>(layout, totals, place, factors, rights, n, carry);
+    layout.each_slot([&](unsigned at, auto kind) {
+        for (size_t i = 0; i < n; ++i) {
+            int64_t *total = totals + place(i) * layout.words + at, scaled[width(kind)];
+            layout.scale_slot(kind, scaled, factors[i], rights[i] + at);
+            layout.add_slot(kind, total, total, scaled);
+        }
+    });
+    return fits;
+}
+
 }  // namespace ivme

@@ -23,18 +23,14 @@ public:
         if (!expressions.is_none()) expressions_ = &nb::cast<Expressions&>(expressions);
         for (nb::handle run : runs) {
             auto [trigger, places] = nb::cast<std::pair<size_t, std::vector<unsigned>>>(run);
-            for (unsigned place : places) {
-                if (place >= width()) throw std::invalid_argument("a row lacks codes");
-            }
+            check(places);
             runs_.push_back({trigger, std::move(places), nullptr, nullptr});
         }
     }
 
     // As long as these maps are empty, another trigger takes the place of the one of that number.
     void set_light(size_t number, size_t trigger, std::vector<unsigned> places, const std::vector<size_t>& empty) {
-        for (unsigned place : places) {
-            if (place >= width()) throw std::invalid_argument("a row lacks codes");
-        }
+        check(places);
         Trigger& light = kernel_.trigger(trigger);
         for (size_t map : empty) light.empty.add(&kernel_.map(map));
         runs_.at(number).light = std::make_shared<const RowRun>(RowRun{trigger, std::move(places), nullptr, nullptr});
@@ -372,6 +368,10 @@ private:
         if (chain_) chain_->collect(run.trigger, trigger, false);
     }
 
+    void check(const std::vector<unsigned>& places) const {
+        bool lacks = std::any_of(places.begin(), places.end(), [&](unsigned place) { return place >= width(); });
+        if (lacks) throw std::invalid_argument("a row lacks codes");
+    }
     static void check_width(const Trigger& trigger, const std::vector<Input>& inputs) {
         if (trigger.input_widths.size() != 1 || inputs[0].columns.size() < trigger.input_widths[0]) {
             throw std::invalid_argument("an input lacks columns");

@@ -17,18 +17,42 @@
 
 namespace ivme {
 
+// Payloads of rows one behind the other.
+struct WholePayloads {
+    const int64_t* words;
+
+    WholePayloads from(size_t row, const Layout& layout) const { return {words + row * layout.words}; }
+    template <class Place, class Carry>
+    void add(const Layout& layout, int64_t* totals, Place place, size_t n, Carry carry) const {
+        add_each(layout, totals, place, words, n, carry);
+    }
+};
+
+// Payloads that are products of counts and of payloads elsewhere.
+struct ProductPayloads {
+    const int64_t* factors;
+    const int64_t* const* rights;
+
+    ProductPayloads from(size_t row, const Layout&) const { return {factors + row, rights + row}; }
+    template <class Place, class Carry>
+    void add(const Layout& layout, int64_t* totals, Place place, size_t n, Carry carry) const {
+        if (!add_products(layout, totals, place, factors, rights, n, carry)) throw Overflow();
+    }
+};
+
 class RowSums {
 public:
     RowSums(unsigned arity, const Layout& layout, const Seed& seed) : seed_(seed) { rows_.shape(arity, layout); }
 
-    // Adds rows by column, with their payloads one behind the other.
-    void add(const int64_t* const* from, const int64_t* payloads, size_t n) {
+    // Adds rows by column.
+    template <class Payloads>
+    void add(const int64_t* const* from, Payloads payloads, size_t n) {
         rows_.reserve(rows_.n + n);
         size_t most = BLOCK;
         for (size_t row = 0, done = 0; row < n; row += done) {
             size_t left = std::min<size_t>(BLOCK, n - row);
-            done = rows_.columns.size() == 1 ? add_small(from, payloads, row, n - row) : 0;
-            if (!done) done = add_following(from, payloads, row, left);
+            done = add_following(from, payloads, row, left);
+            if (!done && rows_.columns.size() == 1) done = add_small(from, payloads, row, left);
             if (!done) done = add_repeated(from, payloads, row, left);
             if (done) {
                 most = BLOCK / 8;  // others are few
@@ -51,16 +75,19 @@ private:
     static constexpr uint64_t SMALL = 4096;
 
     // Adds as many rows as have small codes.
-    size_t add_small(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+    template <class Payloads>
+    size_t add_small(const int64_t* const* from, Payloads payloads, size_t row, size_t most) {
         const int64_t* codes = from[0] + row;
         if (!is_small(codes[0])) make_places(static_cast<uint64_t>(codes[0]));
-        unsigned words = rows_.layout.words;
         uint32_t places[BLOCK];
         for (size_t done = 0;;) {
-            const int64_t* next = payloads + (row + done) * words;
-            if (words == 1) done += add_counts(codes + done, next, most - done);
+            if constexpr (std::is_same_v<Payloads, WholePayloads>) {
+                const int64_t* counts = payloads.words + row + done;
+                if (rows_.layout.plain()) done += add_counts(codes + done, counts, most - done);
+            }
             size_t n = find_places(from, row + done, std::min<size_t>(BLOCK, most - done), places);
-            add_at([&](size_t i) { return size_t{places[i]}; }, payloads + (row + done) * words, n);
+            add_at([&](size_t i) { return size_t{places[i]}; }, payloads.from(row + done, rows_.layout), n);
+            if (n) last_ = places[n - 1];
             done += n;
             if (done == most || !is_small(codes[done])) return done;
         }
@@ -69,11 +96,14 @@ private:
     // Where as many rows are as have small codes; those that are new come with a payload of zero.
     size_t find_places(const int64_t* const* from, size_t row, size_t most, uint32_t* places) {
         const int64_t* codes = from[0] + row;
+        uint32_t* known = places_.data();
+        uint64_t end = places_.size();
         size_t n = 0;
-        for (; n < most && is_small(codes[n]); ++n) {
-            uint32_t& place = places_[static_cast<size_t>(codes[n])];
-            if (!place) place = static_cast<uint32_t>(append(from, row + n) + 1);
-            places[n] = place - 1;
+        for (; n < most; ++n) {
+            auto code = static_cast<uint64_t>(codes[n]);
+            if (code >= end) return n;
+            if (!known[code]) known[code] = static_cast<uint32_t>(append(from, row + n) + 1);
+            places[n] = known[code] - 1;
         }
         return n;
     }
@@ -106,7 +136,8 @@ private:
     }
 
     // Adds as many rows as are those behind the last one, in turn.
-    size_t add_following(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+    template <class Payloads>
+    size_t add_following(const int64_t* const* from, Payloads payloads, size_t row, size_t most) {
         size_t first = last_ + 1, run = first < rows_.n ? std::min(most, rows_.n - first) : 0;
         for (size_t c = 0; c < rows_.columns.size() && run; ++c) {
             const int64_t *known = rows_.columns[c].data() + first, *given = from[c] + row;
@@ -114,13 +145,14 @@ private:
             while (same < run && known[same] == given[same]) ++same;
             run = same;
         }
-        add_at([first](size_t i) { return first + i; }, payloads + row * rows_.layout.words, run);
+        add_at([first](size_t i) { return first + i; }, payloads.from(row, rows_.layout), run);
         last_ += run;
         return run;
     }
 
     // Adds as many rows as are the last one.
-    size_t add_repeated(const int64_t* const* from, const int64_t* payloads, size_t row, size_t most) {
+    template <class Payloads>
+    size_t add_repeated(const int64_t* const* from, Payloads payloads, size_t row, size_t most) {
         size_t run = last_ < rows_.n ? most : 0;
         for (size_t c = 0; c < rows_.columns.size() && run; ++c) {
             int64_t known = rows_.columns[c][last_];
@@ -128,12 +160,13 @@ private:
             while (same < run && from[c][row + same] == known) ++same;
             run = same;
         }
-        add_at([this](size_t) { return last_; }, payloads + row * rows_.layout.words, run);
+        add_at([this](size_t) { return last_; }, payloads.from(row, rows_.layout), run);
         return run;
     }
 
     // Adds rows by their hashes, up to one with a small code; how many.
-    size_t look_up(const int64_t* const* from, const int64_t* payloads, size_t start, unsigned most) {
+    template <class Payloads>
+    size_t look_up(const int64_t* const* from, Payloads payloads, size_t start, unsigned most) {
         uint32_t tags[BLOCK], places[BLOCK];
         unsigned arity = count_of(rows_.columns), n = most;
         for (unsigned i = 0; arity == 1 && i < n; ++i) n = is_small(from[0][start + i]) ? i : n;
@@ -151,7 +184,7 @@ private:
             }
             places[i] = place;
         }
-        add_at([&](size_t i) { return size_t{places[i]}; }, payloads + start * rows_.layout.words, n);
+        add_at([&](size_t i) { return size_t{places[i]}; }, payloads.from(start, rows_.layout), n);
         if (n) last_ = places[n - 1];
         return n;
     }
@@ -172,10 +205,10 @@ private:
     }
 
     // Adds payloads to those of the rows whose places `place` gives.
-    template <class Place>
-    void add_at(Place place, const int64_t* payloads, size_t n) {
-        add_each(rows_.layout, rows_.payloads.data(), place, payloads, n,
-                 [&](size_t i, int by) { carries_[place(i)] += by; });
+    template <class Place, class Payloads>
+    void add_at(Place place, Payloads payloads, size_t n) {
+        payloads.add(rows_.layout, rows_.payloads.data(), place, n,
+                     [&](size_t i, int by) { carries_[place(i)] += by; });
     }
 
     Seed seed_;

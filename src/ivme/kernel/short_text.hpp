@@ -38,32 +38,58 @@ inline bool is_same(std::string_view one, std::string_view other) {
     return true;
 }
 
-// The codes of strings of at most eight bytes that came before, of which some are forgotten: columns of flags and the
-// like have few values, which need not be hashed again.
-class ShortStrings {
+// The codes of strings that came just before, of which some are forgotten: columns of flags, modes and the like have
+// few values, which need not be hashed and looked up again. Of strings that hardly repeat none are kept. The strings
+// stay where they are while this is used.
+class RecentStrings {
 public:
-    // The code of a string, or `absent`.
-    int64_t find(std::string_view text, int64_t absent) const {
-        if (text.size() > 8) return absent;
-        uint64_t word = last_word(text);
-        const Known& known = known_[place(word)];
-        return known.word == word && known.length == text.size() + 1 ? known.code : absent;
+    // A string in a buffer that can be read on up to `end`.
+    int64_t find(std::string_view text, const char* end, int64_t absent) {
+        if (!is_worth_it_ || text.size() > LONGEST) return absent;
+        Ends ends = ends_of(text, end);
+        const Known& known = known_[place(ends, text.size())];
+        bool is_known = known.ends == ends && known.length == text.size() + 1 &&
+                        (text.size() <= 16 || std::memcmp(known.text, text.data(), text.size()) == 0);
+        found_ += is_known;
+        if (++asked_ % TRIAL == 0) is_worth_it_ = 8 * found_ >= asked_;
+        return is_known ? known.code : absent;
     }
-    void add(std::string_view text, int64_t code) {
-        if (text.size() > 8) return;
-        uint64_t word = last_word(text);
-        known_[place(word)] = {word, text.size() + 1, code};
+    void add(std::string_view text, const char* end, int64_t code) {
+        if (!is_worth_it_ || text.size() > LONGEST) return;
+        Ends ends = ends_of(text, end);
+        known_[place(ends, text.size())] = {ends, text.size() + 1, code, text.data()};
     }
 
 private:
-    struct Known {
-        uint64_t word = 0, length = 0;  // the length is one more than that of the string, and 0 if there is none
-        int64_t code = 0;
+    // The first and the last eight bytes, which may be the same; those of a shorter string are followed by zeroes.
+    struct Ends {
+        uint64_t first = 0, last = 0;
+        bool operator==(const Ends&) const = default;
     };
-    static constexpr unsigned BITS = 5;
-    static size_t place(uint64_t word) { return (word * 0x9E3779B97F4A7C15ull) >> (64 - BITS); }
+    struct Known {
+        Ends ends;
+        uint64_t length = 0;  // one more than that of the string, and 0 if there is none
+        int64_t code = 0;
+        const char* text = nullptr;
+    };
+    static constexpr size_t LONGEST = 64, TRIAL = 64;
+    static constexpr unsigned BITS = 6;
+
+    static Ends ends_of(std::string_view text, const char* end) {
+        size_t n = text.size();
+        const char* at = text.data();
+        if (n >= 8) return {load_eight(at), load_eight(at + n - 8)};
+        if (end - at < 8) return {last_word(text), 0};
+        return {load_eight(at) & ((uint64_t{1} << 8 * n) - 1), 0};
+    }
+    static size_t place(const Ends& ends, size_t length) {
+        uint64_t mixed = (ends.first ^ length) * 0x9E3779B97F4A7C15ull + ends.last;
+        return (mixed * 0xD1B54A32D192ED03ull) >> (64 - BITS);
+    }
 
     Known known_[size_t{1} << BITS];
+    size_t asked_ = 0, found_ = 0;
+    bool is_worth_it_ = true;
 };
 
 }  // namespace ivme

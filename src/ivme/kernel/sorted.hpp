@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "array.hpp"
-#include "dictionary.hpp"
 #include "groups.hpp"
+#include "string_order.hpp"
 
 namespace ivme {
 
@@ -161,7 +161,7 @@ public:
     }
 
     bool less(const int64_t* a, const int64_t* b) const {
-        return order_ ? order_->less(a[value_], b[value_]) : a[value_] < b[value_];
+        return order_ ? is_less(*order_, a[value_], b[value_]) : a[value_] < b[value_];
     }
 
 private:

@@ -1,4 +1,5 @@
-// How strings lie in memory: one after the other, each behind its length, which is a byte, or nine if it is long.
+// Where a string lies among others: one word with its first byte and its length, so that strings of different lengths
+// are told apart without a look at them. One that is too long for that has its length in front, in eight bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,33 +12,41 @@ namespace ivme {
 
 class StoredText {
 public:
+    // Words take so many bits; what is above is the owner's.
+    static constexpr unsigned BITS = 62;
+    // Where the last string begins at most.
+    static constexpr uint64_t END = uint64_t{1} << 40;
+    // Strings of at least this length have it in front.
+    static constexpr uint64_t LONG = (uint64_t{1} << (BITS - 40)) - 1;
+
     // What a string of this length takes.
     static size_t bytes(size_t length) { return head(length) + length; }
 
+    static uint64_t word(size_t start, size_t length) { return start | (length < LONG ? length : LONG) << 40; }
+
     static void write(char* at, std::string_view text) {
         uint64_t length = text.size();
-        *at = static_cast<char>(length < LONG ? length : LONG);
-        if (length >= LONG) std::memcpy(at + 1, &length, 8);
+        if (length >= LONG) std::memcpy(at, &length, 8);
         if (length) std::memcpy(at + head(length), text.data(), length);
     }
-    static std::string_view read(const char* at) {
-        uint64_t length = static_cast<unsigned char>(*at);
-        if (length < LONG) return {at + 1, length};
-        std::memcpy(&length, at + 1, 8);
-        return {at + 9, length};
+    static std::string_view read(const char* all, uint64_t word) {
+        const char* at = all + (word & (END - 1));
+        uint64_t length = word >> 40 & LONG;
+        if (length < LONG) return {at, length};
+        std::memcpy(&length, at, 8);
+        return {at + 8, length};
     }
 
-    // Adds a string, and says where it starts.
-    static size_t append(Array<char>& all, std::string_view text) {
+    // Adds a string; its word.
+    static uint64_t append(Array<char>& all, std::string_view text) {
         size_t start = all.size();
         all.resize(start + bytes(text.size()));
         write(all.data() + start, text);
-        return start;
+        return word(start, text.size());
     }
 
 private:
-    static constexpr unsigned char LONG = 255;  // in place of a length: eight bytes behind it are the length
-    static size_t head(size_t length) { return length < LONG ? 1 : 9; }
+    static size_t head(size_t length) { return length < LONG ? 0 : 8; }
 };
 
 }  // namespace ivme

@@ -170,7 +170,10 @@ private:
     void read_answers(Block& block, uint64_t& operations);
     void read_pieces(Block& block, uint64_t& operations);
     void sum_up(Block& block, uint64_t& operations);
-    void sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations);
+    // What the payloads are made of that a segment's are multiplied by.
+    enum class Before : uint8_t { Nothing, Counts, Sums };
+    void sum_segment(const Reader& reader, const Delta& from, Before before, RowSums& to, uint64_t& operations);
+    static void scale_factors(const Delta& from, Block& found);
     const int64_t* multiplied(const Reader& reader, const Delta& from, bool first, const Block& found);
     // The inputs of some requests, or n times of the only one.
     std::vector<Array<int64_t>> gathered(const int64_t* requests, size_t n) const;

@@ -182,13 +182,15 @@ void UnionCursor::sum_up(Block& block, uint64_t& operations) {
         std::fill_n(from.payloads.data(), from.n * layout.words, 0);
         for (size_t i = 0; i < from.n; ++i) from.payload(i)[0] = 1;
         if (several) std::copy_n(numbers.data(), from.n, from.columns[0].data());
+        Before before = Before::Nothing;
         for (size_t s = 0; s + 1 < branch.segments.size(); ++s) {
             const Reader& reader = *branch.segments[s];
             RowSums distinct(count_of(reader.outputs) + several, layout, plan_->seed);
-            sum_segment(reader, from, s == 0, distinct, operations);
+            sum_segment(reader, from, before, distinct, operations);
             from = std::move(distinct.end());
+            before = before == Before::Sums || !reader.layout.plain() ? Before::Sums : Before::Counts;
         }
-        sum_segment(*branch.segments.back(), from, branch.segments.size() == 1, totals, operations);
+        sum_segment(*branch.segments.back(), from, before, totals, operations);
     }
     take_rows(totals.end(), several, block);
     if (block.numbered && several) sort_by_request(block, requests_, layout.words);
@@ -196,7 +198,8 @@ void UnionCursor::sum_up(Block& block, uint64_t& operations) {
 
 // Adds what a segment finds behind the tuples of `from`, times their payloads; the first segment's are requests,
 // with the payload 1. With several requests their first column is the request.
-void UnionCursor::sum_segment(const Reader& reader, const Delta& from, bool first, RowSums& to, uint64_t& operations) {
+void UnionCursor::sum_segment(const Reader& reader, const Delta& from, Before before, RowSums& to,
+                              uint64_t& operations) {
     bool several = requests_ > 1;
     std::vector<Array<int64_t>> given = gathered(several ? from.columns[0].data() : nullptr, from.n);
     std::vector<const int64_t*> opened = addresses(given);
@@ -205,11 +208,17 @@ void UnionCursor::sum_segment(const Reader& reader, const Delta& from, bool firs
     rows.open(std::move(opened), from.n);
     Block found;
     found.shape(reader);
-    found.numbered = several || !first;
+    found.numbered = several || before != Before::Nothing;
+    found.factored = before != Before::Sums && rows.has_one_sum() && reader.layout == plan_->layout;
     for (bool more = true; more;) {
         found.n = 0;
         more = rows.fill(found, LARGEST, operations);
-        const int64_t* payloads = multiplied(reader, from, first, found);
+        const int64_t* payloads = nullptr;
+        if (!found.factored) {
+            payloads = multiplied(reader, from, before == Before::Nothing, found);
+        } else if (before == Before::Counts) {
+            scale_factors(from, found);
+        }
         std::vector<const int64_t*> columns;
         if (several) {
             for (size_t i = 0; i < found.n; ++i)
@@ -217,8 +226,22 @@ void UnionCursor::sum_segment(const Reader& reader, const Delta& from, bool firs
             columns.push_back(found.requests.data());
         }
         for (const auto& column : found.columns) columns.push_back(column.data());
-        to.add(columns.data(), payloads, found.n);
+        if (found.factored) {
+            to.add(columns.data(), ProductPayloads{found.factors, found.rights}, found.n);
+        } else {
+            to.add(columns.data(), WholePayloads{payloads}, found.n);
+        }
     }
+}
+
+// Multiplies the factors of what a segment found by the counts of the tuples before it.
+void UnionCursor::scale_factors(const Delta& from, Block& found) {
+    bool overflow = false;
+    for (size_t i = 0; i < found.n; ++i) {
+        int64_t count = from.payload(static_cast<size_t>(found.requests[i]))[0];
+        overflow |= multiply_overflows(found.factors[i], count, &found.factors[i]);
+    }
+    if (overflow) throw Overflow();
 }
 
 // The payloads of what a segment found, times those of the tuples before it, in the union's own layout.

@@ -27,6 +27,28 @@ void require(bool holds, const char* what) {
     std::exit(1);
 }
 
+// A block that was given back is used again, for zeroes never with what it had.
+void check_spares(size_t turn) {
+    size_t size = (turn % 12 + 1) << 15;
+    ivme::Array<uint64_t> ones, others, zeroes;
+    ones.resize(size);
+    std::fill_n(ones.data(), size, 1);
+    const uint64_t* place = ones.data();
+    ones.release();
+    zeroes.zeroed(size);
+    for (size_t i = 0; i < size; ++i) require(!zeroes[i], "zeroes are what another block had");
+    others.resize(size);
+#ifdef IVME_PAGES
+    size_t bytes = size * sizeof(uint64_t);
+    if (bytes >= ivme::PAGED && bytes < 1 << 20) require(others.data() == place, "a spare block was not used");
+#else
+    (void)place;
+#endif
+    others.resize(2 * size);
+    std::fill_n(others.data(), 2 * size, turn);
+    for (size_t i = 0; i < size; ++i) require(!zeroes[i], "two blocks are one");
+}
+
 }  // namespace
 
 int main() {
@@ -53,6 +75,8 @@ int main() {
         zeroes.drop_zeroes(1 << 18);
         for (size_t i = 0; i < zeroes.size(); ++i) require(!zeroes[i], "zeroes that were given back are others");
     }
+    ivme::adds_few_rows = false;
+    for (size_t turn = 0; turn < 40; ++turn) check_spares(turn);
     require(ivme::bytes_copied > 0, "nothing was copied");
     std::printf("%u moves\n", moves);
 }

@@ -181,6 +181,17 @@ BAD_TEXTS: dict[str, tuple[int, int | None]] = {
 @pytest.mark.parametrize("bad", BAD_TEXTS)
 def test_new_strings_that_nobody_compares_are_refused_as_all_others_are(bad: str, at: int, threads: int) -> None:
     """Some of them are looked up before all are known to be strings."""
+    check_bad_text(bad, at, threads, "SELECT k, COUNT(*) AS n FROM One GROUP BY k")
+
+
+@pytest.mark.parametrize("at", [510, 511, 512])
+@pytest.mark.parametrize("bad", BAD_TEXTS)
+def test_strings_at_the_end_of_a_thread_s_part_are_refused_as_all_others_are(bad: str, at: int) -> None:
+    check_bad_text(bad, at, 2, "SELECT k, COUNT(x) AS n FROM One WHERE x <> '' GROUP BY k")
+
+
+def check_bad_text(bad: str, at: int, threads: int, view: str) -> None:
+    """A batch with one bad string is refused, and nothing is left of it."""
     texts = [f"comment {row}".encode() for row in range(600)]
     ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
     place, offset = BAD_TEXTS[bad]
@@ -192,7 +203,7 @@ def test_new_strings_that_nobody_compares_are_refused_as_all_others_are(bad: str
     array = pa.Array.from_buffers(pa.string(), len(texts), buffers)
     with Database(threads=threads) as db:
         db.create_table("One", {"k": "int", "x": "string"})
-        db.create_view("v", "SELECT k, COUNT(*) AS n FROM One GROUP BY k")
+        db.create_view("v", view)
         good = pa.table({"k": range(600), "x": [f"first {row}" for row in range(600)]})
         db.insert("One", good)
         with pytest.raises(DataError):

@@ -219,3 +219,15 @@ def test_weights_are_taken_down_in_a_byte_each() -> None:
     assert [255, 2**40, -3] == large.tolist()
     assert [254, 255] == table.kernel.heap_weights(table.heap, 1, 3).tolist()
     assert [2, 3] == table.kernel.heap_column(table.heap, 0, 1, 3).tolist()
+
+
+@pytest.mark.parametrize("there", [0, 1, 500])
+@pytest.mark.parametrize("again", [0, 20, 39])
+def test_a_key_that_comes_twice_behind_rows_in_order_is_refused(there: int, again: int) -> None:
+    table = Table(2, [0])
+    table.change([((-there + i, 0), 1) for i in range(there)])
+    with pytest.raises(BrokenCheck) as caught:
+        table.change([((i, 1), 1) for i in [*range(40), again, 50]])
+    assert ("unique", (again,)) == (caught.value.args[0], tuple(caught.value.args[1]))
+    assert there == len(table.rows())
+    table.kernel.verify()
