@@ -6,6 +6,7 @@ names the kind of expressions among which it is.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -26,11 +27,11 @@ from ivme.engine.expression.rows import RowColumns
 from ivme.engine.ingest.row_batch import Layout, RowBatch
 from ivme.errors import DataError, ExpressionError, SchemaError
 from ivme.query.can_fail import can_fail
-from ivme.query.expression import Call, Expression
+from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.functions import FUNCTIONS
 from ivme.query.inference import type_of
 from tests.example_counts import examples
-from tests.random_expressions import ANYTHING, ROWS, TABLE, expressions, table_calls
+from tests.random_expressions import ANYTHING, COLUMNS, ROWS, TABLE, expressions, table_calls
 
 GUARDS = st.one_of(st.none(), expressions("bool"))
 
@@ -78,6 +79,13 @@ def check(expression: Expression, guard: Expression | None, rows: list[dict[str,
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_the_kernel_computes_what_rows_and_arrow_do(data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     check(data.draw(expressions(kind)), data.draw(GUARDS), rows)
+
+
+@pytest.mark.parametrize("function", ["cast_int", "cast_float", "cast_decimal", "cast_string", "cast_date"])
+def test_a_date_that_is_chosen_among_timestamps_is_cast_as_its_midnight(function: str) -> None:
+    chosen = Call("greatest", (ColumnRef("z"), ColumnRef("d")))
+    row = dict.fromkeys(COLUMNS) | {"z": datetime.datetime(1999, 1, 1), "d": datetime.date(2000, 1, 1)}
+    check(Call(function, (chosen, *map(Literal, (20, 0) if function == "cast_decimal" else ()))), None, [row, row])
 
 
 ALIKE = [name for name, function in FUNCTIONS.items() if function.takes and "decimal" not in function.gives]

@@ -190,16 +190,21 @@ def _whole(value: Any) -> int:
         if not re.fullmatch(r"[+-]?[0-9]{1,40}", text):
             raise ValueError(f"{value!r} is not an integer")
         return int(text)
-    if isinstance(value, datetime.datetime):
-        return (value - _EPOCH) // _MICROSECOND // 10**6
+    if isinstance(value, datetime.date):
+        return _micros(value) // 10**6
     return int(value) if isinstance(value, bool) else int(_number(value))
+
+
+def _micros(value: datetime.date) -> int:
+    """The microseconds since 1970 of a timestamp, or of a date that stands for one: its midnight."""
+    return (to_timestamp(value) - _EPOCH) // _MICROSECOND
 
 
 def to_float(value: Any) -> float:
     if isinstance(value, str) and ("_" in value or not value.isascii()):
         raise ValueError(f"{value!r} is not a number")
-    if isinstance(value, datetime.datetime):
-        return (value - _EPOCH) // _MICROSECOND / 10**6
+    if isinstance(value, datetime.date):
+        return _micros(value) / 10**6
     return float(value) if isinstance(value, str | bool) else float(_number(value))
 
 
@@ -218,8 +223,8 @@ def _exact(value: Any) -> Decimal:
         if not re.fullmatch(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", value):
             raise ValueError(f"{value!r} is not a decimal number")
         return Decimal(value.strip())
-    if isinstance(value, datetime.datetime):
-        return Decimal((value - _EPOCH) // _MICROSECOND).scaleb(-6)
+    if isinstance(value, datetime.date):
+        return Decimal(_micros(value)).scaleb(-6)
     return Decimal(value) if isinstance(value, bool) else decimal(value)
 
 
