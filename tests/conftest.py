@@ -9,6 +9,7 @@ import os
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 settings.register_profile("steady", derandomize=True, deadline=None)
 settings.register_profile("random", derandomize=False, deadline=None)
@@ -17,3 +18,11 @@ settings.register_profile("random", derandomize=False, deadline=None)
 def pytest_configure(config: pytest.Config) -> None:
     explores = config.getoption("markexpr", "") == "long" or os.environ.get("IVME_RANDOM")
     settings.load_profile("random" if explores else "steady")
+    if not explores:
+        _draw_no_constants_of_modules()
+
+
+def _draw_no_constants_of_modules() -> None:
+    """Hypothesis draws constants of the modules that are loaded, which differ by worker: a run would differ as well."""
+    nothing = providers.Constants()
+    providers._get_local_constants = lambda: nothing
