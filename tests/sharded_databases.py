@@ -92,6 +92,13 @@ def hosted_database(root: Path, shards: int | None = 2, hosts: int | None = None
     return ShardedDatabase(cluster(shards), lambda: cluster(None))
 
 
+def kill(database: ShardedDatabase, shard: int) -> None:
+    """Loses what a shard of a local database holds in this process."""
+    cluster = database._cluster
+    assert isinstance(cluster, LocalCluster)
+    cluster.kill(shard)
+
+
 def reopened(database: ShardedDatabase) -> ShardedDatabase:
     """The database of the same checkpoint, by another driver, which takes over."""
     return local_database(database.checkpoint.store.address, None)

@@ -21,7 +21,7 @@ from tests.interrupts.scenes import JOIN, Scene
 
 SEED = int(os.environ.get("IVME_INTERRUPTS_SEED", "1"))
 SECONDS = float(os.environ.get("IVME_INTERRUPTS_SECONDS", "120"))
-KINDS = ("memory", "durable", "pure")
+KINDS = ("memory", "durable", pytest.param("pure", marks=pytest.mark.long))
 
 Run = Callable[[Callable[[], object]], bool]
 

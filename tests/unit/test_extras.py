@@ -23,7 +23,8 @@ views:
 WITHOUT = f"""
 import importlib.util, json, sys
 
-known, missing = importlib.util.find_spec, {{"pyspark", "uvicorn", "fastapi", "duckdb", "matplotlib", "prompt_toolkit"}}
+known = importlib.util.find_spec
+missing = {{"pyspark", "uvicorn", "fastapi", "duckdb", "matplotlib", "prompt_toolkit", "obstore"}}
 importlib.util.find_spec = lambda name, package=None: None if name in missing else known(name, package)
 
 from pathlib import Path
@@ -41,8 +42,13 @@ for line in sys.argv[1:]:
 def serving():
     from ivme.serve.server import serving
 
-for name, door in {{"Pipeline": lambda: ivme.Pipeline("p.yml"), "SparkDatabase": lambda: ivme.SparkDatabase(None),
-                   "serving": serving, "duckdb": lambda: ivme.Database().sql("SELECT 1", engine="duckdb")}}.items():
+def checkpoint():
+    from ivme.store.checkpoint_store import open_checkpoint_store
+    open_checkpoint_store("s3://bucket/folder")
+
+for name, door in {{"checkpoint": checkpoint, "serving": serving, "Pipeline": lambda: ivme.Pipeline("p.yml"),
+                   "SparkDatabase": lambda: ivme.SparkDatabase(None),
+                   "duckdb": lambda: ivme.Database().sql("SELECT 1", engine="duckdb")}}.items():
     try:
         door()
     except ivme.IvmeError as error:
@@ -59,7 +65,7 @@ COMMANDS = {
     "serve p.yml": "serve",
     "demo flights": "spark",
 }
-NAMES = {"Pipeline": "spark", "SparkDatabase": "spark", "serving": "serve", "duckdb": "sql"}
+NAMES = {"checkpoint": "objects", "Pipeline": "spark", "SparkDatabase": "spark", "serving": "serve", "duckdb": "sql"}
 
 
 def test_commands_and_names_say_which_extra_they_need(tmp_path: Path) -> None:
@@ -105,9 +111,8 @@ def test_a_sink_whose_package_is_missing_is_refused_before_anything_is_loaded(
         "utf-8",
     )
     pipeline = read_pipeline(tmp_path / "p.yml")
-    monkeypatch.setattr(writers, "has_delta", lambda _spark: False)
-    writers.require_packages(None, pipeline)  # type: ignore[arg-type]
+    writers.require_packages(pipeline, has_jar=False)
     for package, sink in (("pyiceberg", "s"), ("deltalake", "d")):
         monkeypatch.setattr(extras, "find_spec", lambda name, missing=package: None if name == missing else name)
         with pytest.raises(MissingPackageError, match=f"sink {sink} needs {package}"):
-            writers.require_packages(None, pipeline)  # type: ignore[arg-type]
+            writers.require_packages(pipeline, has_jar=False)

@@ -80,7 +80,7 @@ def holds_database(directory: Path) -> bool:
 
 
 def refuse_other_files(directory: Path) -> None:
-    """Raises if a directory without a database holds what is none of its files; nothing is written to it then."""
+    """Raises, before anything is written, if a directory has no database but files of somebody else."""
     if holds_database(directory):
         return
     strange = [

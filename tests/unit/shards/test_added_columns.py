@@ -16,7 +16,7 @@ from ivme.database import Database
 from ivme.errors import PlanError, SchemaError
 from ivme.shards.database import ShardedDatabase
 from tests.databases import in_one_batch
-from tests.sharded_databases import LocalCluster, local_database, reopened
+from tests.sharded_databases import LocalCluster, kill, local_database, reopened
 
 VIEW = "SELECT kind, day, COUNT(*) AS n, SUM(price) AS price FROM R GROUP BY kind, day"
 
@@ -135,7 +135,7 @@ def check_under(path: Path, seed: int, steps: int) -> None:
         for each in both:
             in_one_batch(each, ("delete", "bag", gone), ("insert", "bag", come))
         if step % 5 == 4:
-            db._cluster.kill(chance.randrange(3))  # type: ignore[attr-defined]
+            kill(db, chance.randrange(3))
         for name in UNDER.keys() - {"asked", "closed"}:
             assert Counter(expected.view(name)) == Counter(db.view(name)), name
         assert Counter(expected.view("asked")(a=1)) == Counter(db.view("asked")(a=1))

@@ -17,7 +17,7 @@ from ivme.shards.changes import ShardedChanges
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.shard import Shard
 from ivme.shards.sharding import needs_merging
-from tests.sharded_databases import local_database, negated, reopened
+from tests.sharded_databases import kill, local_database, negated, reopened
 
 
 @pytest.fixture
@@ -291,7 +291,7 @@ def test_changes_of_rows_with_parts_in_several_shards_are_those_of_the_embedded_
         if number == 2:
             with pytest.raises(DataError):
                 db.apply("r", [(5, 1), (70, 70)], [1, -1])
-            db._cluster.kill(1)  # type: ignore[attr-defined]
+            kill(db, 1)
     found, expected = map(list, feeds)
     assert expected
     assert expected == found

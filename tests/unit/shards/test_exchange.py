@@ -15,7 +15,7 @@ from ivme.shards.database import ShardedDatabase
 from ivme.shards.exchange import last_round
 from ivme.shards.message import LostError
 from tests.databases import in_one_batch
-from tests.sharded_databases import LocalCluster, hosted_database, local_database
+from tests.sharded_databases import LocalCluster, hosted_database, kill, local_database
 
 VIEWS = {
     "degrees": "SELECT src, COUNT(*) AS n FROM edge GROUP BY src",
@@ -78,7 +78,7 @@ def check_stream(path: Path, seed: int, steps: int) -> None:
     for number in range(steps):
         change(chance, here, [expected, db])
         if number == steps // 2:
-            db._cluster.kill(0)  # type: ignore[attr-defined]
+            kill(db, 0)
             db.rebalance("degrees")
         for each in databases:
             with pytest.raises(IvmeError, match="not there"):

@@ -18,9 +18,17 @@ from ivme.structure.width import bits_of
 Twins = Mapping[int, tuple[int, ...]]
 """For each variable all bits that are moved when it changes places with a twin of a lower bit, for each of these."""
 
+_MOST = 48
+"""Variables among which twins are looked for."""
+
 
 def twins_of(edges: Sequence[int], marks: Sequence[Hashable], kinds: Mapping[int, Hashable]) -> Twins:
-    """The twins among the variables of some edges; `marks` tell edges apart, and `kinds` variables."""
+    """The twins among the variables of some edges; `marks` tell edges apart, and `kinds` variables.
+
+    Of very many variables none are found: each pair is compared in all edges, and no search gets through them anyway.
+    """
+    if len(kinds) > _MOST:
+        return {}
     satellites: dict[int, list[int]] = {bit: [] for bit in kinds}
     for bit, host in hosts_of(edges, kinds).items():
         satellites[host].append(bit)

@@ -41,6 +41,7 @@ from ivme.spark.pipeline.events import Applied, Refused, Report
 from ivme.spark.pipeline.evolving import backfill_grown, evolve_tables, refuse_impossible
 from ivme.spark.pipeline.iceberg import IcebergFeed
 from ivme.spark.pipeline.jdbc_source import JdbcRows
+from ivme.spark.pipeline.load import has_delta
 from ivme.spark.pipeline.open_database import SOURCE, open_database
 from ivme.spark.pipeline.opening import (
     create_tables,
@@ -78,7 +79,7 @@ class Driver:
         report: Report = lambda _: None,
         memory_limit: int | str | None = None,
     ) -> None:
-        require_packages(spark, pipeline)
+        require_packages(pipeline, has_delta(spark))
         self.spark, self.pipeline, self.report = spark, pipeline, report
         self.lock = threading.RLock()
         self._owing: str | None = None

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def require_packages(spark: SparkSession, pipeline: Pipeline) -> None:
-    """Raises MissingPackageError for a sink whose package is not installed, before anything is loaded."""
+def require_packages(pipeline: Pipeline, has_jar: bool) -> None:
+    """Raises MissingPackageError for a sink whose package is not installed; for Delta, Spark's own jar will do."""
     for sink in pipeline.sinks:
         if sink.table is not None and is_pyiceberg(sink.format, sink.options):
             require("pyiceberg", f"sink {sink.name}")
-        elif sink.format == "delta" and sink.table is None and not has_delta(spark):
+        elif sink.format == "delta" and sink.table is None and not has_jar:
             require("deltalake", f"sink {sink.name}")
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from ivme.plan.order.search import best_order
 from ivme.plan.order.space import OrderSpace
+from ivme.plan.order.twins import twins_of
 from ivme.plan.order.variable_order import is_access_top, is_valid, order_of
 from ivme.plan.order.widths import Widths, widths, with_indicators
 from ivme.structure.dependencies import Dependencies, Dependency
@@ -255,3 +256,10 @@ def test_thirty_tables_are_ordered(shape: str) -> None:
     assert is_valid(choice.order, query)
     assert is_access_top(choice.order, query)
     assert {"path": 1, "star of bound keys": 30, "hierarchical star": 29}[shape] == choice.widths.dynamic
+
+
+def test_twins_of_very_many_variables_are_not_looked_for() -> None:
+    """A path has one pair, its ends; of a long one each of the pairs would be compared in all edges, for minutes."""
+    few, many = ([3 << i for i in range(length)] for length in (3, 1_000))
+    found = [twins_of(edges, [True] * len(edges), {1 << i: 0 for i in range(len(edges) + 1)}) for edges in (few, many)]
+    assert [True, False] == [bool(twins) for twins in found]
