@@ -5,6 +5,7 @@ KERNEL := $(VENV)/.kernel
 STAMP := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 JOBS ?= 2
+TESTERS ?= 3
 SIZE ?= full
 
 # Without stored bytecode every process that a target starts compiles ivme again, which doubles its start.
@@ -45,8 +46,9 @@ $(TOOLS): $(STAMP)
 check: lint typecheck ## what to run after each change: style, types, and the quick unit tests; a minute on two cores
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup -m "not long and not slow and not browser" tests/unit tests/golden src
 
+# One more than cores: a third of the time a worker waits for Spark, or for processes that it has started.
 test: $(STAMP) ## run the tests, except the long ones and those in a browser
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m "not long and not browser"
+	$(BIN)/python -m pytest -n $(TESTERS) --dist loadgroup -m "not long and not browser"
 
 test-long: $(STAMP) ## run the long tests, and those of Hypothesis with all examples, others each time
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long

@@ -69,13 +69,12 @@ def check(found: dict[str, str]) -> None:
     assert max(entries) < 0.7 * sum(entries)
 
 
-@pytest.mark.parametrize(
-    ("batches", "kills", "seed"), [(6, 1, 4), pytest.param(40, KILLS, 1, marks=pytest.mark.long)], ids=["once", "often"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("batches", "kills", "seed"), [(6, 1, 4), (40, KILLS, 1)], ids=["once", "often"])
 def test_killed_workers_and_executors_lose_and_double_nothing(
     batches: int, kills: int, seed: int, master: str, tmp_path: Path
 ) -> None:
-    """Once is enough by default: a worker of Python."""
+    """Once, it is a worker of Python."""
     found = finished(start(master, tmp_path, batches, kills, seed), tmp_path)
     assert kills == len(json.loads(found["kills"]))
     check(found)
