@@ -109,7 +109,7 @@ public:
         size_ = capacity_ = 0;
     }
 
-    // Contents of zeroes; large blocks come from the system as untouched pages.
+    // Contents of zeroes.
     void zeroed(size_t size) {
         spend_allocation();
         size_t wanted = (size ? size : 1) * sizeof(T);

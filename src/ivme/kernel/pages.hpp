@@ -6,6 +6,7 @@
 // huge ones of later, by itself.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +15,7 @@
 #if defined(__linux__) && !defined(IVME_SANITIZE)
 #include <sys/mman.h>
 
-#include "spare_pages.hpp"
+#include "page_pool.hpp"
 #define IVME_PAGES 1
 #endif
 
@@ -44,6 +45,10 @@ private:
     bool before_;
 };
 
+#ifdef IVME_PAGES
+static_assert(PagePool::UNIT == SMALL_PAGES && PagePool::WHOLE == HUGE_PAGE);
+#endif
+
 inline size_t round_to_pages(size_t bytes) {
     size_t unit = bytes < HUGE_PAGE ? SMALL_PAGES : HUGE_PAGE;
     return (bytes + unit - 1) / unit * unit;
@@ -66,8 +71,9 @@ inline char* reserve_pages(size_t bytes) {
 }
 
 inline void free_pages(void* block, size_t bytes) noexcept {
-    auto spare = SparePages::shared().exchange({static_cast<char*>(block), round_to_pages(bytes)});
-    if (spare.start) munmap(spare.start, spare.bytes);
+    size_t held = round_to_pages(bytes);
+    if (held < HUGE_PAGE && PagePool::shared().give_back(static_cast<char*>(block), held)) return;
+    munmap(block, held);
 }
 
 // Without it, a page that is read first is one of zeroes that all share, and is exchanged, alone, when it is written.
@@ -102,25 +108,47 @@ inline char* move_pages(char* old, size_t old_bytes, size_t bytes) {
     return fresh;
 }
 
-inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
-    size_t held = old ? round_to_pages(old_bytes) : 0, wanted = round_to_pages(bytes);
-    if (held == wanted) return old;
-    if (char* spare = adds_few_rows ? nullptr : SparePages::shared().take(wanted)) {
-        if (old) std::memcpy(spare, old, old_bytes);
-        if (old) free_pages(old, old_bytes);
-        return spare;
-    }
-    char* fresh = old ? move_pages(static_cast<char*>(old), held, wanted) : reserve_pages(wanted);
-    if (fresh) choose_pages(fresh + held, wanted - held);
+// A huge page for the pool.
+inline char* make_huge_page() noexcept {
+    char* fresh = reserve_pages(HUGE_PAGE);
+    if (fresh) madvise(fresh, HUGE_PAGE, MADV_HUGEPAGE);
     return fresh;
 }
 
-inline void* zero_pages(size_t bytes) {
-    size_t wanted = round_to_pages(bytes);
-    char* fresh = reserve_pages(wanted);
-    if (fresh) choose_pages(fresh, wanted);
+// So many pages, of any contents or of zeroes. Those of a batch come from the pool if they are fewer than a huge one.
+inline char* new_pages(size_t bytes, bool zeroed) {
+    if (bytes < HUGE_PAGE && !adds_few_rows) {
+        auto [start, is_fresh] = PagePool::shared().take(bytes, make_huge_page);
+        if (start && is_fresh) touch_pages(start, bytes);
+        if (start && !is_fresh && zeroed) std::memset(start, 0, bytes);
+        if (start) return start;
+    }
+    char* fresh = reserve_pages(bytes);
+    if (fresh) choose_pages(fresh, bytes);
     return fresh;
 }
+
+// A batch copies a block of small pages into a larger one, which is faster than to move them and to bring the rest.
+inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
+    size_t held = old ? round_to_pages(old_bytes) : 0, wanted = round_to_pages(bytes);
+    if (held == wanted) return old;
+    if (!old) return new_pages(wanted, false);
+    auto* block = static_cast<char*>(old);
+    if (held < HUGE_PAGE && !adds_few_rows) {
+        char* fresh = new_pages(wanted, false);
+        if (!fresh) return nullptr;
+        std::memcpy(fresh, block, std::min(old_bytes, bytes));
+        free_pages(old, old_bytes);
+        return fresh;
+    }
+    char* fresh = move_pages(block, held, wanted);
+    if (!fresh) return nullptr;
+    if (held < HUGE_PAGE) PagePool::shared().forget(block, held);
+    choose_pages(fresh + held, wanted - held);
+    return fresh;
+}
+
+inline void* zero_pages(size_t bytes) { return new_pages(round_to_pages(bytes), true); }
 
 // Gives whole huge pages of zeroes back; they are read as zeroes.
 inline void drop_pages(void* block, size_t bytes) { madvise(block, bytes, MADV_DONTNEED); }

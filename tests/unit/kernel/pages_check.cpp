@@ -2,6 +2,7 @@
 // one mapping at a time.
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include "../../../src/ivme/kernel/array.hpp"
 
@@ -27,8 +28,8 @@ void require(bool holds, const char* what) {
     std::exit(1);
 }
 
-// A block that was given back is used again, for zeroes never with what it had.
-void check_spares(size_t turn) {
+// A block that was given back is used again, for zeroes not with what it had.
+void check_pool(size_t turn) {
     size_t size = (turn % 12 + 1) << 15;
     ivme::Array<uint64_t> ones, others, zeroes;
     ones.resize(size);
@@ -37,16 +38,50 @@ void check_spares(size_t turn) {
     ones.release();
     zeroes.zeroed(size);
     for (size_t i = 0; i < size; ++i) require(!zeroes[i], "zeroes are what another block had");
-    others.resize(size);
 #ifdef IVME_PAGES
     size_t bytes = size * sizeof(uint64_t);
-    if (bytes >= ivme::PAGED && bytes < 1 << 20) require(others.data() == place, "a spare block was not used");
+    if (bytes >= ivme::PAGED && bytes < ivme::HUGE_PAGE) require(zeroes.data() == place, "a block was not used again");
 #else
     (void)place;
 #endif
+    others.resize(size);
     others.resize(2 * size);
     std::fill_n(others.data(), 2 * size, turn);
     for (size_t i = 0; i < size; ++i) require(!zeroes[i], "two blocks are one");
+}
+
+uint64_t next_random() {
+    static uint64_t state = 1;
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return state >> 33;
+}
+
+// Blocks of many sizes that come, grow and go, by batches and by single rows, each with numbers of its own.
+void check_blocks() {
+    struct Block {
+        ivme::Array<uint64_t> numbers;
+        uint64_t first = 0;
+    };
+    std::vector<Block> blocks(60);
+    for (uint64_t turn = 0; turn < 3000; ++turn) {
+        ivme::adds_few_rows = next_random() % 3 == 0;
+        Block& block = blocks[next_random() % blocks.size()];
+        for (size_t i = 0; i < block.numbers.size(); i += 509) {
+            require(block.numbers[i] == block.first + i, "a block has what another has");
+        }
+        if (next_random() % 3 == 0) {
+            block.numbers.release();
+            continue;
+        }
+        size_t size = block.numbers.size() + (next_random() % 3 + 1) * 20'000;
+        if (next_random() % 8 == 0 && !block.numbers.size()) {
+            block.numbers.zeroed(size);
+            for (size_t i = 0; i < size; ++i) require(!block.numbers[i], "zeroes are what another block had");
+        }
+        block.numbers.resize(size);
+        block.first = turn << 32;
+        for (size_t i = 0; i < size; ++i) block.numbers[i] = block.first + i;
+    }
 }
 
 }  // namespace
@@ -76,7 +111,9 @@ int main() {
         for (size_t i = 0; i < zeroes.size(); ++i) require(!zeroes[i], "zeroes that were given back are others");
     }
     ivme::adds_few_rows = false;
-    for (size_t turn = 0; turn < 40; ++turn) check_spares(turn);
+    for (size_t turn = 0; turn < 40; ++turn) check_pool(turn);
+    check_blocks();
+    ivme::adds_few_rows = false;
     require(ivme::bytes_copied > 0, "nothing was copied");
     std::printf("%u moves\n", moves);
 }
