@@ -6,6 +6,7 @@ No example has a deadline: the machines are noisy.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -26,3 +27,13 @@ def _draw_no_constants_of_modules() -> None:
     """Hypothesis draws constants of the modules that are loaded, which differ by worker: a run would differ as well."""
     nothing = providers.Constants()
     providers._get_local_constants = lambda: nothing
+
+
+@pytest.fixture(scope="module")
+def shared_encoding() -> Iterator[None]:
+    """Several threads encode record batches of few values, too."""
+    from ivme._kernel import share_encoding_from
+
+    before = share_encoding_from(256)
+    yield
+    share_encoding_from(before)

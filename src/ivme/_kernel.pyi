@@ -575,6 +575,9 @@ class OrderedMap:
 def bytes_copied() -> int:
     """How many bytes arrays and tables have copied on this thread as they grew."""
 
+def share_encoding_from(values: int) -> int:
+    """For tests: threads share the encoding of record batches of so many values; how many it took before."""
+
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 

@@ -16,6 +16,8 @@ from ivme.database import Database
 from ivme.engine.native_backend import NativeBackend
 from ivme.errors import DataError, IvmeError, SchemaError
 
+pytestmark = pytest.mark.usefixtures("shared_encoding")
+
 TABLES: dict[str, dict[str, str]] = {
     "customers": {"c": "int", "city": "string", "note": "string"},
     "orders": {"o": "int", "c": "int", "price": "decimal(12, 2)", "weight": "float", "note": "string"},

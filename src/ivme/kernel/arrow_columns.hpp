@@ -83,7 +83,7 @@ public:
             job.is_loose = are_mostly_new(c, job, brought);
             if (!job.is_loose) loose.erase(found);
         }
-        bool is_shared = threads > 1 && jobs.size() > 1 && rows >= MANY_ROWS && allocation_budget < 0;
+        bool is_shared = threads > 1 && jobs.size() > 1 && jobs.size() * rows >= shared_values && allocation_budget < 0;
         return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
     }
 
@@ -128,8 +128,6 @@ private:
 
     static constexpr size_t MANY_SAMPLED = 32;
     static constexpr unsigned KNOWN_FOR = 15;
-    // So many rows take longer than to wake a thread.
-    static constexpr size_t MANY_ROWS = 128;
     // Of fewer strings it is not worth finding out whether most are new.
     static constexpr size_t MANY_STRINGS = 64;
 

@@ -11,6 +11,10 @@
 
 namespace ivme {
 
+// So many values take longer than to wake a thread several times, and to share out what there is to do. Tests share
+// fewer.
+inline std::atomic<size_t> shared_values = 20'000;
+
 // A column to encode, and where its codes go.
 struct EncodingJob {
     const ArrowColumn* column;

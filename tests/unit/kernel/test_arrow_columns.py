@@ -176,6 +176,7 @@ BAD_TEXTS: dict[str, tuple[int, int | None]] = {
 """Which of a string's two offsets is wrong, and what it is; or none is, and its bytes are wrong."""
 
 
+@pytest.mark.usefixtures("shared_encoding")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("at", [1, 31, 32, 33, 64, 255, 511, 512, 598])
 @pytest.mark.parametrize("bad", BAD_TEXTS)
@@ -184,6 +185,7 @@ def test_new_strings_that_nobody_compares_are_refused_as_all_others_are(bad: str
     check_bad_text(bad, at, threads, "SELECT k, COUNT(*) AS n FROM One GROUP BY k")
 
 
+@pytest.mark.usefixtures("shared_encoding")
 @pytest.mark.parametrize("at", [510, 511, 512])
 @pytest.mark.parametrize("bad", BAD_TEXTS)
 def test_strings_at_the_end_of_a_thread_s_part_are_refused_as_all_others_are(bad: str, at: int) -> None:
