@@ -1,12 +1,13 @@
 """ivme beside its peers on eight workloads, each as a ratio in the same run.
 
     python -m benchmarks.peers [--quick] [--only join-count tpch ...] [--peers duckdb sqlite ...] [--out DIR]
-        [--record] [--from results.json]
+        [--record] [--from results.json ...]
 
 The workloads: join-count, tpch, triangles, hubs, access, reachability, spark-refresh, spark-stream. The peers: duckdb,
 sqlite, postgres, pathway, spark, pydbsp; one that is not there is installed where that is possible, and named in the
 report with the reason where it is not. Writes results.json, report.md, report.html and pictures to --out. With
---record the table of README.md and docs/peers.md are written too; --from does so from an earlier run.
+--record the table of README.md and docs/peers.md are written too; --from does so from earlier runs, each of which may
+have some of the workloads.
 """
 
 from __future__ import annotations
@@ -192,7 +193,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS), metavar="PEER")
     parser.add_argument("--out", type=Path, default=Path("bench-peers"))
     parser.add_argument("--record", action="store_true", help="write the tables of README.md and docs/ too")
-    parser.add_argument("--from", dest="earlier", type=Path, help="write the report of an earlier run's results.json")
+    parser.add_argument(
+        "--from",
+        dest="earlier",
+        type=Path,
+        nargs="+",
+        metavar="RESULTS",
+        help="write the report of earlier runs' results.json; of a workload that several have, the last one counts",
+    )
     shared = Path(os.environ.get("IVME_GRAPHS", ROOT.parent / "shared" / "data" / "graphs"))
     parser.add_argument("--graphs", type=Path, default=shared, help="where wiki-vote.txt is; otherwise a graph is made")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "tpch", help="where TPC-H is kept")
@@ -202,7 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         parser.error(f"the report cannot go to {options.out}: {error.strerror}; name another folder with --out")
     if options.earlier is not None:
-        found = report.from_json(options.earlier.read_text("utf-8"))
+        found = report.combined([report.from_json(file.read_text("utf-8")) for file in options.earlier])
         write(found, options.out)
     else:
         sizes = SIZES[options.size or ("quick" if options.quick else "full")]

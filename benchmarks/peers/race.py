@@ -51,6 +51,11 @@ class Result:
     ours: tuple[float, ...]
 
     @property
+    def system(self) -> str:
+        """The peer, whichever way it takes."""
+        return self.peer.partition(",")[0]
+
+    @property
     def ratio(self) -> float:
         return statistics.median(self.theirs) / statistics.median(self.ours)
 

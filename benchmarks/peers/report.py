@@ -11,8 +11,8 @@ import re
 import sqlite3
 import statistics
 import subprocess
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,6 +72,19 @@ def from_json(text: str) -> Report:
         Result(**{**each, "theirs": tuple(each["theirs"]), "ours": tuple(each["ours"])}) for each in given["results"]
     ]
     return Report(**{**given, "results": tuple(results), "missing": tuple(map(tuple, given["missing"]))})
+
+
+def combined(reports: Sequence[Report]) -> Report:
+    """The workloads of several runs, each from the last run that has it; the date says which peers are of which run."""
+    last = {result.workload: report for report in reports for result in report.results}
+    results = [result for name, report in last.items() for result in report.results if result.workload == name]
+    dates: dict[str, set[str]] = {}
+    for result in results:
+        dates.setdefault(last[result.workload].date, set()).add(result.system)
+    said = [f"{date} (beside {', '.join(sorted(systems))})" for date, systems in dates.items()]
+    versions = {name: version for report in reports for name, version in report.versions.items()}
+    date = " and ".join(said) if len(dates) > 1 else reports[-1].date
+    return replace(reports[-1], date=date, versions=versions, results=tuple(results))
 
 
 def shown(ratio: float) -> str:

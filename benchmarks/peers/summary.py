@@ -33,7 +33,7 @@ def short_table(report: Report, link: str) -> str:
     ]
     if here:
         queries = ", ".join(dict.fromkeys(q for result in here for q in QUERY.findall(result.title)))
-        parts.append(_table("", here, lambda result: QUERY.sub(f"TPC-H {queries}", result.title), _system))
+        parts.append(_table("", here, lambda result: QUERY.sub(f"TPC-H {queries}", result.title), lambda result: result.system))
     if shared:
         head = "on Spark, beside recomputing the same SQL"
         parts.append(_table(head, shared, lambda result: SHARE.sub("", result.title), _share))
@@ -73,15 +73,10 @@ def _fastest(results: Iterable[Result]) -> list[Result]:
     """Of each system and workload the way that is fastest, so that the table fits a narrow page."""
     found: dict[tuple[str, str], Result] = {}
     for result in results:
-        key = (result.title, _system(result))
+        key = (result.title, result.system)
         if key not in found or result.ratio < found[key].ratio:
             found[key] = result
     return list(found.values())
-
-
-def _system(result: Result) -> str:
-    """A system has one column, whichever way it takes."""
-    return result.peer.partition(",")[0]
 
 
 def _share(result: Result) -> str:

@@ -135,6 +135,16 @@ def test_a_report_is_the_same_after_it_was_stored() -> None:
     assert found == report.from_json(report.to_json(found))
 
 
+def test_runs_of_some_workloads_are_combined_and_say_which_peers_are_of_which_run() -> None:
+    spark = replace(result(2.0), workload="spark-refresh", peer="Spark, recompute")
+    first = made(result(2.0), spark)
+    second = replace(made(result(3.0)), date="2026-11-18")
+    found = report.combined([first, second])
+    assert (result(3.0), spark) == found.results
+    assert "2026-11-18 (beside DuckDB) and 2026-11-15 (beside Spark)" == found.date
+    assert second == report.combined([made(result(2.0)), second])
+
+
 def test_a_row_that_ivme_loses_stays_in_all_forms() -> None:
     found = made(result(0.25))
     assert "0.25 (0.25–0.25)" in report.markdown(found, [])
