@@ -25,8 +25,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _draw_no_constants_of_modules() -> None:
     """Hypothesis draws constants of the modules that are loaded, which differ by worker: a run would differ as well."""
-    nothing = providers.Constants()
-    providers._get_local_constants = lambda: nothing
+    if hasattr(providers, "_get_local_constants"):  # which older versions do not do
+        nothing = providers.Constants()  # type: ignore[attr-defined]
+        providers._get_local_constants = lambda: nothing
 
 
 @pytest.fixture(scope="module")

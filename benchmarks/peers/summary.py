@@ -33,7 +33,7 @@ def short_table(report: Report, link: str) -> str:
     ]
     if here:
         queries = ", ".join(dict.fromkeys(q for result in here for q in QUERY.findall(result.title)))
-        parts.append(_table("", here, lambda result: QUERY.sub(f"TPC-H {queries}", result.title), lambda result: result.system))
+        parts.append(_table("", here, lambda result: QUERY.sub(f"TPC-H {queries}", result.title), _system))
     if shared:
         head = "on Spark, beside recomputing the same SQL"
         parts.append(_table(head, shared, lambda result: SHARE.sub("", result.title), _share))
@@ -77,6 +77,10 @@ def _fastest(results: Iterable[Result]) -> list[Result]:
         if key not in found or result.ratio < found[key].ratio:
             found[key] = result
     return list(found.values())
+
+
+def _system(result: Result) -> str:
+    return result.system
 
 
 def _share(result: Result) -> str:
