@@ -247,7 +247,8 @@ private:
 };
 
 // Memory for codes that the last batches have no more use for: fresh pages would be cleared first, which takes longer
-// than encoding. A few blocks, as a batch may be of several tables, of a limited size.
+// than encoding. A few blocks, as a batch may be of several tables, of a limited size. Nobody waits for them: another
+// thread may have been here when this process was forked.
 class SpareCodes {
 public:
     static SpareCodes& shared() {
@@ -258,8 +259,7 @@ public:
     // The smallest block that is large enough, or the largest.
     Array<int64_t> take(size_t size) {
         Array<int64_t> taken;
-        {
-            std::lock_guard lock(mutex_);
+        if (std::unique_lock lock(mutex_, std::try_to_lock); lock) {
             auto found =
                 std::find_if(blocks_.begin(), blocks_.end() - 1, [&](auto& b) { return b.capacity() >= size; });
             taken.swap(*found);
@@ -271,7 +271,8 @@ public:
 
     void give(Array<int64_t>&& block) {
         if (block.bytes() > MOST_BYTES) return;
-        std::lock_guard lock(mutex_);
+        std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock) return;
         if (block.bytes() > blocks_.front().bytes()) blocks_.front().swap(block);
         std::sort(blocks_.begin(), blocks_.end(), [](auto& a, auto& b) { return a.bytes() < b.bytes(); });
     }

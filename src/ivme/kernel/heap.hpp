@@ -171,11 +171,14 @@ private:
         bool is_there = low < ordered_ && (low >= weights_.size() || weights_[low]) && is_key(low, word);
         return is_there ? static_cast<uint32_t>(low) : NIL;
     }
+    // By the first column of the key that has several values: a tenant's rows are numbered by the second.
     template <class Word>
     size_t near(Word word) const {
-        const NarrowColumn& column = columns_[key_[0]];
+        unsigned i = 0;
+        while (i + 1 < key_.size() && columns_[key_[i]][0] == columns_[key_[i]][ordered_ - 1]) ++i;
+        const NarrowColumn& column = columns_[key_[i]];
         auto first = static_cast<double>(column[0]), last = static_cast<double>(column[ordered_ - 1]);
-        double place = (static_cast<double>(word(0)) - first) / (last - first) * static_cast<double>(ordered_ - 1);
+        double place = (static_cast<double>(word(i)) - first) / (last - first) * static_cast<double>(ordered_ - 1);
         if (!(place > 0)) return 0;
         return std::min(static_cast<size_t>(std::min(place, 4e9)), ordered_ - 1);
     }

@@ -2,10 +2,11 @@
 // columns, tables and results of medium size would otherwise be made of them, anew each time they grow or are read: a
 // block that is given back is given out again as it is.
 //
-// Nobody waits here. While another thread is in the pool, or was when this process was forked, a block comes straight
-// from the system, and one that is given back goes there: part of a huge page may be unmapped by itself.
+// Blocks that do not come from here lie beside those that do, and even where one of the pool was before it was moved
+// away: whoever gives a block back does not know, and the pool does.
 #pragma once
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -36,8 +37,7 @@ public:
     // or is null if it cannot. Null if there is none.
     template <class Make>
     Taken take(size_t bytes, Make make) noexcept {
-        std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock) return {};
+        std::lock_guard lock(mutex_);
         auto units = static_cast<unsigned>(bytes / UNIT);
         for (Chunk& chunk : chunks_) {
             if (char* found = chunk.take(units)) return {found, chunk.was_fresh(found, units)};
@@ -63,6 +63,12 @@ public:
     }
 
 private:
+    // A process that is forked goes on with the pool as it is: nobody else is in it meanwhile.
+    PagePool() {
+        pthread_atfork([] { shared().mutex_.lock(); }, [] { shared().mutex_.unlock(); },
+                       [] { shared().mutex_.unlock(); });
+    }
+
     static constexpr uint32_t ALL = ~uint32_t{0};
     static constexpr size_t KEPT = 4;  // huge pages of which no block is given out
 
@@ -76,8 +82,9 @@ private:
         }
         // Not where something else was mapped after a block had been moved away.
         bool gave(const char* block, size_t bytes) const {
-            bool is_inside = block >= start && block + bytes <= start + WHOLE;
-            return is_inside && !(units_of(block, bytes) & (free | gone));
+            if (block < start || block + bytes > start + WHOLE || static_cast<size_t>(block - start) % UNIT)
+                return false;
+            return !(units_of(block, bytes) & (free | gone));
         }
         // The first units that lie side by side.
         char* take(unsigned units) {
@@ -103,8 +110,7 @@ private:
 
     template <class Work>
     bool with_chunk(char* block, size_t bytes, Work work) noexcept {
-        std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock) return false;
+        std::lock_guard lock(mutex_);
         auto found =
             std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) { return chunk.gave(block, bytes); });
         if (found == chunks_.end()) return false;

@@ -79,8 +79,13 @@ private:
         size_t n = text.size();
         const char* at = text.data();
         if (n >= 8) return {load_eight(at), load_eight(at + n - 8)};
-        if (end - at < 8) return {last_word(text), 0};
-        return {load_eight(at) & ((uint64_t{1} << 8 * n) - 1), 0};
+        uint64_t word = 0;
+        if (end - at < 8) {
+            std::memcpy(&word, at, n);
+        } else {
+            word = load_eight(at) & ((uint64_t{1} << 8 * n) - 1);
+        }
+        return {word, 0};
     }
     static size_t place(const Ends& ends, size_t length) {
         uint64_t mixed = (ends.first ^ length) * 0x9E3779B97F4A7C15ull + ends.last;

@@ -1,7 +1,11 @@
 // Blocks that grow, by single rows and by batches in turn, keep what they have, and can be moved by systems that move
 // one mapping at a time.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <vector>
 
 #include "../../../src/ivme/kernel/array.hpp"
@@ -50,38 +54,75 @@ void check_pool(size_t turn) {
     for (size_t i = 0; i < size; ++i) require(!zeroes[i], "two blocks are one");
 }
 
-uint64_t next_random() {
-    static uint64_t state = 1;
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return state >> 33;
-}
-
-// Blocks of many sizes that come, grow and go, by batches and by single rows, each with numbers of its own.
-void check_blocks() {
+// Blocks of many sizes that come, grow and go, by batches and by single rows, each with numbers of its own, among what
+// others map.
+void check_blocks(uint64_t seed) {
     struct Block {
         ivme::Array<uint64_t> numbers;
         uint64_t first = 0;
     };
-    std::vector<Block> blocks(60);
+    auto next = [state = seed]() mutable {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        return state >> 33;
+    };
+    std::vector<Block> blocks(30);
+    std::vector<std::vector<char>> others(20);
     for (uint64_t turn = 0; turn < 3000; ++turn) {
-        ivme::adds_few_rows = next_random() % 3 == 0;
-        Block& block = blocks[next_random() % blocks.size()];
+        ivme::adds_few_rows = next() % 3 == 0;
+        std::vector<char>((next() % 60 + 40) << 12, 1).swap(others[next() % others.size()]);
+        Block& block = blocks[next() % blocks.size()];
         for (size_t i = 0; i < block.numbers.size(); i += 509) {
             require(block.numbers[i] == block.first + i, "a block has what another has");
         }
-        if (next_random() % 3 == 0) {
+        if (next() % 3 == 0) {
             block.numbers.release();
             continue;
         }
-        size_t size = block.numbers.size() + (next_random() % 3 + 1) * 20'000;
-        if (next_random() % 8 == 0 && !block.numbers.size()) {
+        size_t size = block.numbers.size() + (next() % 3 + 1) * 20'000;
+        if (next() % 4 == 0 && !block.numbers.size()) {
             block.numbers.zeroed(size);
             for (size_t i = 0; i < size; ++i) require(!block.numbers[i], "zeroes are what another block had");
         }
         block.numbers.resize(size);
-        block.first = turn << 32;
+        block.first = (seed << 48) + (turn << 32);
         for (size_t i = 0; i < size; ++i) block.numbers[i] = block.first + i;
     }
+}
+
+size_t resident_bytes() {
+    size_t all = 0, resident = 0;
+    std::FILE* file = std::fopen("/proc/self/statm", "r");
+    if (file && std::fscanf(file, "%zu %zu", &all, &resident) != 2) resident = 0;
+    if (file) std::fclose(file);
+    return resident << 12;
+}
+
+// On two threads at once, again and again: all memory comes back.
+void check_threads() {
+    size_t before = 0;
+    for (uint64_t turn = 0; turn < 6; ++turn) {
+        std::thread other(check_blocks, 2 * turn + 1);
+        check_blocks(2 * turn + 2);
+        other.join();
+        if (turn == 1) before = resident_bytes();
+    }
+    require(resident_bytes() < before + (size_t{32} << 20), "memory did not come back");
+}
+
+// A process that is forked while another thread is busy has blocks of its own.
+void check_fork() {
+    std::thread other(check_blocks, 99);
+    for (int turn = 0; turn < 5; ++turn) {
+        pid_t child = fork();
+        if (!child) {
+            check_pool(3);
+            _exit(0);
+        }
+        int status = 1;
+        waitpid(child, &status, 0);
+        require(!status, "a forked process failed");
+    }
+    other.join();
 }
 
 }  // namespace
@@ -112,8 +153,9 @@ int main() {
     }
     ivme::adds_few_rows = false;
     for (size_t turn = 0; turn < 40; ++turn) check_pool(turn);
-    check_blocks();
+    check_threads();
     ivme::adds_few_rows = false;
+    check_fork();
     require(ivme::bytes_copied > 0, "nothing was copied");
     std::printf("%u moves\n", moves);
 }

@@ -167,6 +167,26 @@ def test_offsets_that_do_not_fit_their_text_are_refused_by_name(offsets: list[in
         db.insert("One", batch)
 
 
+ALIKE = [(b"xyzwzw", b"xyzw\0\0"), (b"xy\0\0y", b"xy\0\0\0"), (b"abcddef", b"abcdef\0"), (b"\1\2\1", b"\1\2\0")]
+"""Strings of one length of which the second, where its buffer ends, must not be taken for the first."""
+
+
+@pytest.mark.usefixtures("shared_encoding")
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("kind", ["string", "binary"])
+@pytest.mark.parametrize(("often", "last"), ALIKE)
+def test_a_short_string_at_the_end_of_its_buffer_is_no_other(
+    often: bytes, last: bytes, kind: str, threads: int
+) -> None:
+    texts = [text.decode() if kind == "string" else text for text in [often] * 600 + [last]]
+    with Database(threads=threads) as db:
+        db.create_table("One", {"k": "int", "x": kind}, primary_key="k")
+        view = db.create_view("v", "SELECT x, COUNT(*) AS n FROM One GROUP BY x")
+        type_ = pa.string() if kind == "string" else pa.binary()
+        db.insert("One", pa.record_batch({"k": pa.array(range(601)), "x": pa.array(texts, type_)}))
+        assert {texts[0]: 600, texts[-1]: 1} == dict(view)
+
+
 BAD_TEXTS: dict[str, tuple[int, int | None]] = {
     "an end before its start": (1, 0),
     "an end behind all": (1, 2**31 - 1),
