@@ -2,8 +2,8 @@
 // columns, tables and results of medium size would otherwise be made of them, anew each time they grow or are read: a
 // block that is given back is given out again as it is.
 //
-// Blocks that do not come from here lie beside those that do, and even where one of the pool was before it was moved
-// away: whoever gives a block back does not know, and the pool does.
+// Blocks that do not come from here lie beside those that do, and may lie where a block of the pool was before it was
+// moved away. A caller that gives a block back does not say which it is: the pool finds out.
 #pragma once
 
 #include <pthread.h>
