@@ -57,7 +57,7 @@ public:
     bool give_back(char* block, size_t bytes) noexcept {
         return with_chunk(block, bytes, [&](Chunk& chunk) { chunk.free |= chunk.units_of(block, bytes); });
     }
-    // The pages of a block have been moved elsewhere, if it is of the pool: others may have its addresses now.
+    // The pages of a block are about to be moved elsewhere, if it is of the pool: others may have its addresses then.
     void forget(char* block, size_t bytes) noexcept {
         with_chunk(block, bytes, [&](Chunk& chunk) { chunk.gone |= chunk.units_of(block, bytes); });
     }

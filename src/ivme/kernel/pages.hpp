@@ -141,10 +141,9 @@ inline void* grow_pages(void* old, size_t old_bytes, size_t bytes) {
         free_pages(old, old_bytes);
         return fresh;
     }
+    if (held < HUGE_PAGE) PagePool::shared().forget(block, held);  // before others can have its addresses
     char* fresh = move_pages(block, held, wanted);
-    if (!fresh) return nullptr;
-    if (held < HUGE_PAGE) PagePool::shared().forget(block, held);
-    choose_pages(fresh + held, wanted - held);
+    if (fresh) choose_pages(fresh + held, wanted - held);
     return fresh;
 }
 
