@@ -578,6 +578,9 @@ def bytes_copied() -> int:
 def share_encoding_from(values: int) -> int:
     """For tests: threads share the encoding of record batches of so many values; how many it took before."""
 
+def cut_batches_into(rows: int) -> int:
+    """For tests: threads take batches in pieces of so many rows at least; how many it took before."""
+
 def limit_allocations(budget: int) -> None:
     """For tests: lets this many more allocations of this thread succeed; a negative budget lifts the limit."""
 

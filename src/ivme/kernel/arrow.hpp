@@ -108,14 +108,12 @@ bool encode_numbers(const ArrowColumn& column, const ArrowArray& array, const Ar
     return !outside;
 }
 
-// The numbers of a column of 64-bit integers without NULLs, which are their own codes, unless one is out of bounds or
-// they do not lie as they should: then null.
+// The numbers of a column of 64-bit integers without NULLs, which are their own codes if they are within its bounds;
+// null if they do not lie as they should.
 inline const int64_t* own_codes(const ArrowColumn& column, const ArrowArray& array) {
     if ((column.format != "l" && column.format != "tsu:") || (array.null_count && array.buffers[0])) return nullptr;
     const int64_t* numbers = static_cast<const int64_t*>(array.buffers[1]) + array.offset;
-    if (reinterpret_cast<uintptr_t>(numbers) % alignof(int64_t)) return nullptr;
-    bool fits = are_within(numbers, static_cast<size_t>(array.length), column.least, column.most);
-    return fits ? numbers : nullptr;
+    return reinterpret_cast<uintptr_t>(numbers) % alignof(int64_t) ? nullptr : numbers;
 }
 
 // The order-preserving code of floats; neither NaN nor a negative zero has one.
@@ -196,9 +194,10 @@ public:
         return sample;
     }
     // The others, by callers who have the dictionary for themselves and made room for them; false if one is in doubt.
-    bool encode_loosely(int64_t* codes) const {
+    bool encode_loosely(int64_t* codes, bool were_sampled) const {
         if (!are_strings(0, n_)) return false;
-        column_.dictionary->encode_loosely(text_, at_, n_, [&](size_t i) { return is_there(i); }, codes);
+        auto valid = [&](size_t i) { return is_there(i); };
+        column_.dictionary->encode_loosely(text_, at_, n_, valid, codes, were_sampled);
         return true;
     }
     // The same in two halves, by callers who have the dictionary for themselves: see `Dictionary::find_all`. Strings

@@ -37,7 +37,7 @@ public:
             columns_.push_back({name, format, least, most, strings ? dictionary_of(dictionary) : nullptr});
             if (strings) held_.push_back(dictionary);
         }
-        known_for_ = std::make_unique<std::atomic<unsigned>[]>(columns_.size());
+        unsampled_ = std::make_unique<Unsampled[]>(columns_.size());
     }
 
     // The codes of each column; None if the data are of other types, or a value is in doubt. Columns that are their own
@@ -74,16 +74,16 @@ public:
         std::vector<EncodingJob> jobs;
         size_t at = 0;
         for (size_t c = 0; c < columns_.size(); ++c) {
+            jobs.push_back({&columns_[c], array.children[c], shared[c] ? nullptr : codes.data() + at});
             if (shared[c]) continue;
-            jobs.push_back({&columns_[c], array.children[c], codes.data() + at, false});
             at += rows;
             auto found = std::find(loose.begin(), loose.end(), c);
             if (found == loose.end()) continue;
             EncodingJob& job = jobs.back();
-            job.is_loose = are_mostly_new(c, job, brought);
+            look_whether_loose(c, job, brought);
             if (!job.is_loose) loose.erase(found);
         }
-        bool is_shared = threads > 1 && jobs.size() > 1 && jobs.size() * rows >= shared_values && allocation_budget < 0;
+        bool is_shared = threads > 1 && encoded > 1 && encoded * rows >= shared_values && allocation_budget < 0;
         return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
     }
 
@@ -113,27 +113,40 @@ public:
     }
 
 private:
-    // Whether most strings of a column are new, so that it pays to make them loose if nobody compares them. One whose
-    // strings were nearly all known is not asked again for some batches.
-    bool are_mostly_new(size_t column, const EncodingJob& job, Brought& brought) const {
-        std::atomic<unsigned>& known_for = known_for_[column];
-        if (unsigned left = known_for) {
-            known_for = left - 1;
-            return false;
+    // For how many batches no sample of a column's strings is taken, and what they count as.
+    struct Unsampled {
+        std::atomic<unsigned> batches = 0, as_new_before = 0;
+        std::atomic<bool> are_new = false;
+    };
+
+    // Makes strings of a column loose that nobody compares, if most are new, as a sample says. Of one whose strings were
+    // nearly all known no sample is taken for some batches, and of one whose strings were nearly all new for twice as
+    // many as the last time: values that repeat after a while are found out.
+    void look_whether_loose(size_t column, EncodingJob& job, Brought& brought) const {
+        Unsampled& unsampled = unsampled_[column];
+        if (unsigned left = unsampled.batches) {
+            unsampled.batches = left - 1;
+            job.is_loose = unsampled.are_new;
+            job.were_sampled = false;
+            return;
         }
         auto [known, all] = ArrowStrings(*job.column, *job.array).sample(job.codes, brought);
-        if (all >= MANY_SAMPLED && 16 * known >= 15 * all) known_for = KNOWN_FOR;
-        return 2 * known < all;
+        job.is_loose = 2 * known < all;
+        if (all < MANY_SAMPLED) return;
+        bool are_new = 16 * known <= all, are_known = 16 * known >= 15 * all;
+        unsampled.are_new = are_new;
+        unsampled.batches = are_known ? KNOWN_FOR : are_new ? unsampled.as_new_before.load() : 0;
+        unsampled.as_new_before = are_new ? std::min(2 * unsampled.as_new_before + 1, MOST_AS_NEW) : 0;
     }
 
-    static constexpr size_t MANY_SAMPLED = 32;
-    static constexpr unsigned KNOWN_FOR = 15;
+    static constexpr size_t MANY_SAMPLED = 16;
+    static constexpr unsigned KNOWN_FOR = 15, MOST_AS_NEW = 7;
     // Of fewer strings it is not worth finding out whether most are new.
     static constexpr size_t MANY_STRINGS = 64;
 
     std::vector<ArrowColumn> columns_;
     std::vector<nb::object> held_;
-    std::unique_ptr<std::atomic<unsigned>[]> known_for_;  // by column, how many batches its strings count as known
+    std::unique_ptr<Unsampled[]> unsampled_;  // by column
 };
 
 }  // namespace ivme

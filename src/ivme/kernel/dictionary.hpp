@@ -138,7 +138,7 @@ public:
     // Gives strings that were mostly new codes of their own, but for those that were sampled. There is room, so that
     // nothing moves that others read meanwhile. All are copied at once, the few that were sampled with them.
     template <class Offsets, class Valid>
-    void encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
+    void encode_loosely(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes, bool were_sampled) {
         size_t begin = text_.size(), bytes = static_cast<size_t>(at[n] - at[0]);
         bool are_short = true;
         for (size_t i = 0; i < n && bytes >= StoredText::LONG; ++i) {
@@ -151,7 +151,7 @@ public:
         for (size_t i = 0; i < n; ++i) {
             if (!valid(i)) {
                 codes[i] = NULL_CODE;
-            } else if (i % SAMPLED) {
+            } else if (!were_sampled || i % SAMPLED) {
                 std::string_view string = string_at(text, at, i);
                 uint64_t word = are_short ? StoredText::word(begin + static_cast<size_t>(at[i] - at[0]), string.size())
                                           : StoredText::append(text_, string);

@@ -267,6 +267,7 @@ NB_MODULE(_kernel, m) {
     // NOLINTEND(bugprone-unused-raii, bugprone-throw-keyword-missing)
     set_broken_check(m);
     set_memory_limit(m);
+    m.def("cut_batches_into", [](size_t rows) { return rows_of_piece.exchange(rows); });
     m.def("limit_allocations", [](int64_t budget) { allocation_budget = budget; });
     bind_closure(m);
     bind_dictionary(m);

@@ -116,16 +116,14 @@ public:
 
     // Gives back what a large batch needed.
     void trim(Trigger& trigger) {
-        for (Delta& delta : trigger.registers) delta.trim();
+        trigger.trim();
         machine.trim();
         team_.trim();
     }
 
     // Gives back the buffers that batches left for the next ones.
     void release_buffers() noexcept {
-        triggers_.each([](size_t, Trigger& trigger) {
-            for (Delta& delta : trigger.registers) delta.trim(0);
-        });
+        triggers_.each([](size_t, Trigger& trigger) { trigger.trim(0); });
         machine.release();
         log_.release();
         team_.release();
@@ -232,10 +230,7 @@ public:
         maps_.each(add);
         heaps_.each(add);
         partitions_.each(add);
-        triggers_.each([&](size_t, const Trigger& trigger) {
-            for (const Delta& delta : trigger.registers) total += delta.bytes();
-            for (const Overlay& overlay : trigger.overlays) total += overlay.map->bytes();
-        });
+        triggers_.each(add);
         return total;
     }
 

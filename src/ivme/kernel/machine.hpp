@@ -1,6 +1,7 @@
 // Runs the steps of a trigger: each takes whole deltas and hands one on.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,12 @@ struct Overlay {
 };
 
 struct Trigger {
+    static uint64_t next_number() {
+        static std::atomic<uint64_t> last = 0;
+        return ++last;
+    }
+
+    uint64_t number = next_number();  // no other trigger has it
     std::vector<Step> steps;
     std::vector<Delta> registers;
     std::vector<Overlay> overlays;
@@ -39,6 +46,32 @@ struct Trigger {
     Uses<Heap> heaps;
     Uses<Partition> partitions;
     Uses<Map> empty;  // as long as these have no entries, it does what a trigger with more steps does
+    std::vector<std::unique_ptr<Trigger>> pieces;  // have nothing but registers
+
+    // What has the registers for a piece of the rows, so that several may be under way: the trigger itself has those of
+    // the first.
+    Trigger& of_piece(size_t piece) {
+        if (!piece) return *this;
+        while (pieces.size() < piece) {
+            pieces.push_back(std::make_unique<Trigger>());
+            std::vector<Delta>& own = pieces.back()->registers;
+            own.resize(registers.size());
+            for (size_t i = 0; i < own.size(); ++i) own[i].shape(count_of(registers[i].columns), registers[i].layout);
+        }
+        return *pieces[piece - 1];
+    }
+    template <class... Keep>
+    void trim(Keep... keep) noexcept {
+        for (Delta& delta : registers) delta.trim(keep...);
+        for (auto& piece : pieces) piece->trim(keep...);
+    }
+    size_t bytes() const {
+        size_t total = 0;
+        for (const Delta& delta : registers) total += delta.bytes();
+        for (const Overlay& overlay : overlays) total += overlay.map->bytes();
+        for (const auto& piece : pieces) total += piece->bytes();
+        return total;
+    }
 };
 
 class Machine {

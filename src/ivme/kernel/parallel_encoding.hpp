@@ -15,12 +15,20 @@ namespace ivme {
 // fewer.
 inline std::atomic<size_t> shared_values = 20'000;
 
-// A column to encode, and where its codes go.
+// A column to encode, and where its codes go; without such a place its numbers are their own codes, and are checked.
 struct EncodingJob {
     const ArrowColumn* column;
     const ArrowArray* array;
     int64_t* codes;
-    bool is_loose;  // its strings are mostly new, and nobody compares them
+    bool is_loose = false;  // its strings are mostly new, and nobody compares them
+    bool were_sampled = true;
+
+    // False if a value is in doubt.
+    bool run(Brought& brought) const {
+        if (codes) return encode_column(*column, *array, codes, brought);
+        auto rows = static_cast<size_t>(array->length);
+        return are_within(own_codes(*column, *array), rows, column->least, column->most);
+    }
 };
 
 class ParallelEncoding {
@@ -84,13 +92,13 @@ private:
 
     bool run_alone(Brought& brought) const {
         return std::all_of(jobs_.begin(), jobs_.end(), [&](const EncodingJob& job) {
-            if (!job.is_loose) return encode_column(*job.column, *job.array, job.codes, brought);
+            if (!job.is_loose) return job.run(brought);
             Dictionary& dictionary = *job.column->dictionary;
             std::unique_lock lock(dictionary.mutex);
             uint64_t before = dictionary.ever_added();
             ArrowStrings strings(*job.column, *job.array);
             dictionary.reserve_loose(rows_, strings.loose_bytes());
-            if (!strings.encode_loosely(job.codes)) return false;
+            if (!strings.encode_loosely(job.codes, job.were_sampled)) return false;
             brought.push_back({&dictionary, dictionary.ever_added() - before});
             return true;
         });
@@ -108,7 +116,8 @@ private:
     bool encode_loosely(const Dictionary& dictionary) const {
         bool certain = true;
         each_loose(dictionary, [&](const EncodingJob& job) {
-            certain = certain && ArrowStrings(*job.column, *job.array).encode_loosely(job.codes);
+            ArrowStrings strings(*job.column, *job.array);
+            certain = certain && strings.encode_loosely(job.codes, job.were_sampled);
         });
         return certain;
     }
@@ -132,7 +141,7 @@ private:
             Brought none;
             bool found = job->column->dictionary
                              ? ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings)
-                             : encode_column(*job->column, *job->array, job->codes, none);
+                             : job->run(none);
             if (!found) certain = false;
         });
         return certain;

@@ -10,53 +10,106 @@ namespace {
 
 // Stands for the pool of long floats, which all triggers with such sums change.
 constexpr char FLOATS = 0;
+constexpr size_t MOST_PIECES = 8;
 
 bool has_floats(const Trigger& trigger) {
     return std::any_of(trigger.registers.begin(), trigger.registers.end(),
                        [](const Delta& delta) { return delta.layout.has_floats; });
 }
 
+bool stores(const Trigger& trigger) {
+    return std::any_of(trigger.steps.begin(), trigger.steps.end(),
+                       [](const Step& step) { return std::holds_alternative<StoreStep>(step); });
+}
+
+// Nanoseconds a row, until a step has been seen.
+float first_pace(const Step& step) {
+    if (const auto* store = std::get_if<StoreStep>(&step)) return 3 * static_cast<float>(store->columns.size());
+    if (std::holds_alternative<AddStep>(step)) return 40;
+    if (std::holds_alternative<LoadStep>(step)) return 15;
+    return std::holds_alternative<JoinStep>(step) ? 10 : 5;
+}
+
 }  // namespace
 
-Schedule::Schedule(const std::vector<Job>& jobs, UndoLog& log) : jobs_(jobs) {
-    for (size_t job = 0; job < jobs.size(); ++job) {
-        const Trigger& trigger = *jobs[job].trigger;
-        bool is_one = !trigger.overlays.empty() || !trigger.partitions.empty() || has_floats(trigger);
-        is_one ? add_whole(job) : add_steps(job, log);
-    }
-    set_heights();
-    seen_.clear();
-}
-
-void Schedule::add_steps(size_t job, UndoLog& log) {
-    const Trigger& trigger = *jobs_[job].trigger;
-    for (const Step& step : trigger.steps) {
-        if (add_parts(job, step, log)) continue;
-        size_t width = 2;
-        if (const auto* store = std::get_if<StoreStep>(&step)) width = store->columns.size();
-        nodes_.push_back({job, &step, WHOLE, jobs_[job].rows() * width, 0, 0, {}});
-        claim_step(nodes_.size() - 1, trigger, step);
-    }
-}
-
-// Rows that come are stored in parts, which do not wait for each other.
-bool Schedule::add_parts(size_t job, const Step& step, UndoLog& log) {
-    const auto* store = std::get_if<StoreStep>(&step);
-    if (!store || seen_.contains(store->heap) || store->heap->append_parts() < 2) return false;
-    const Input& input = jobs_[job].inputs[store->input];
-    log.touch(store->heap);
-    if (!store->heap->begin_append(input.weights, input.n)) return false;
-    for (unsigned part = 0; part < store->heap->append_parts(); ++part) {
-        nodes_.push_back({job, &step, static_cast<int>(part), input.n * (part ? 3 : 6), 0, 0, {}});
-        claim(nodes_.size() - 1, store->heap, false);
-    }
-    return true;
-}
-
 // Steps that share more than their deltas stay together.
-void Schedule::add_whole(size_t job) {
-    const Trigger& trigger = *jobs_[job].trigger;
-    nodes_.push_back({job, nullptr, WHOLE, jobs_[job].rows() * 2 * trigger.steps.size(), 0, 0, {}});
+bool Schedule::is_one(const Trigger& trigger) {
+    return !trigger.overlays.empty() || !trigger.partitions.empty() || has_floats(trigger);
+}
+
+// Only rows that come are cut: where rows go, entries would go in another order.
+size_t Schedule::pieces_of(const Job& job) {
+    const Trigger& trigger = *job.trigger;
+    size_t rows = job.rows(), pieces = std::min(rows / rows_of_piece, MOST_PIECES);
+    if (pieces < 2 || job.inputs.size() != 1 || is_one(trigger) || !trigger.emits.empty() || stores(trigger)) return 1;
+    const int64_t* weights = job.inputs[0].weights;
+    return std::all_of(weights, weights + rows, [](int64_t weight) { return weight > 0; }) ? pieces : 1;
+}
+
+std::vector<Schedule::Shape> Schedule::shapes_of(const std::vector<Job>& jobs, UndoLog& log) {
+    std::vector<Shape> shapes;
+    std::vector<const Heap*> seen;
+    for (const Job& job : jobs) {
+        Shape& shape = shapes.emplace_back(Shape{job.trigger->number, pieces_of(job), {}});
+        if (is_one(*job.trigger)) {
+            for (const Heap* heap : job.trigger->heaps) seen.push_back(heap);
+            continue;
+        }
+        for (const Step& step : job.trigger->steps) {
+            const auto* store = std::get_if<StoreStep>(&step);
+            if (!store) continue;
+            Heap* heap = store->heap;
+            const Input& input = job.inputs[store->input];
+            unsigned parts = heap->append_parts();
+            bool is_new = std::find(seen.begin(), seen.end(), heap) == seen.end();
+            if (is_new && parts > 1) log.touch(heap);
+            shape.parts.push_back(is_new && parts > 1 && heap->begin_append(input.weights, input.n) ? parts : 0);
+            seen.push_back(heap);
+        }
+    }
+    return shapes;
+}
+
+Schedule::Schedule(const std::vector<Job>& jobs, std::vector<Shape> shapes) : shapes_(std::move(shapes)) {
+    for (size_t job = 0; job < jobs.size(); ++job) {
+        Trigger& trigger = *jobs[job].trigger;
+        if (is_one(trigger)) {
+            add_whole(job, trigger);
+            continue;
+        }
+        for (size_t piece = 0; piece < shapes_[job].pieces; ++piece) {
+            add_steps(job, piece, trigger, trigger.of_piece(piece));
+        }
+    }
+    seen_.clear();
+    begin(jobs);
+}
+
+// `own` has the deltas of the piece.
+void Schedule::add_steps(size_t job, size_t piece, const Trigger& trigger, const Trigger& own) {
+    size_t stored = 0;
+    for (size_t number = 0; number < trigger.steps.size(); ++number) {
+        const Step& step = trigger.steps[number];
+        const auto* store = std::get_if<StoreStep>(&step);
+        unsigned parts = store ? shapes_[job].parts[stored++] : 0;
+        if (!parts) {
+            add_node(job, piece, number, WHOLE, first_pace(step));
+            claim_step(nodes_.size() - 1, step, own);
+        }
+        // Rows that come are stored in parts, which do not wait for each other.
+        for (unsigned part = 0; part < parts; ++part) {
+            add_node(job, piece, number, static_cast<int>(part), part ? 5 : 10);
+            claim(nodes_.size() - 1, store->heap, false);
+        }
+    }
+}
+
+void Schedule::add_node(size_t job, size_t piece, size_t step, int part, float pace) {
+    nodes_.push_back({job, piece, step, part, pace, 0, {}});
+}
+
+void Schedule::add_whole(size_t job, const Trigger& trigger) {
+    add_node(job, 0, ALL_STEPS, WHOLE, 15 * static_cast<float>(trigger.steps.size()));
     size_t node = nodes_.size() - 1;
     claim(node, &trigger, true);
     for (const Delta& delta : trigger.registers) claim(node, &delta, true);
@@ -70,19 +123,19 @@ void Schedule::add_whole(size_t job) {
     if (has_floats(trigger)) claim(node, &FLOATS, true);
 }
 
-void Schedule::claim_step(size_t node, const Trigger& trigger, const Step& step) {
+void Schedule::claim_step(size_t node, const Step& step, const Trigger& own) {
     std::visit(
         [&](const auto& s) {
             using Kind = std::decay_t<decltype(s)>;
-            if constexpr (requires { s.origin; }) claim(node, &trigger.registers[s.origin], false);
-            if constexpr (requires { s.target; }) claim(node, &trigger.registers[s.target], true);
+            if constexpr (requires { s.origin; }) claim(node, &own.registers[s.origin], false);
+            if constexpr (requires { s.target; }) claim(node, &own.registers[s.target], true);
             if constexpr (requires { s.heap; }) claim(node, s.heap, true);
             if constexpr (std::is_same_v<Kind, JoinStep>) {
                 for (const Read& read : s.reads) claim(node, read.map, false);
-                if (s.fused) claim(node, &trigger.registers[s.sum_target], true);
+                if (s.fused) claim(node, &own.registers[s.sum_target], true);
             } else if constexpr (std::is_same_v<Kind, AddStep>) {
                 claim(node, s.map, true);
-                if (s.presence >= 0) claim(node, &trigger.registers[static_cast<size_t>(s.presence)], true);
+                if (s.presence >= 0) claim(node, &own.registers[static_cast<size_t>(s.presence)], true);
             } else if constexpr (requires { s.map; }) {
                 claim(node, s.map, false);
             }
@@ -107,26 +160,58 @@ void Schedule::follow(size_t node, size_t before) {
     auto& next = nodes_[before].next;
     if (std::find(next.begin(), next.end(), node) != next.end()) return;
     next.push_back(node);
-    ++nodes_[node].waits;
+    ++nodes_[node].to_wait_for;
+}
+
+// Cuts the rows into pieces of about the same size.
+void Schedule::cut(const std::vector<Job>& jobs) {
+    inputs_.resize(jobs.size());
+    for (size_t job = 0; job < jobs.size(); ++job) {
+        size_t pieces = shapes_[job].pieces;
+        inputs_[job].resize(pieces);
+        if (pieces == 1) {
+            inputs_[job][0] = jobs[job].inputs;
+            continue;
+        }
+        const Input& whole = jobs[job].inputs[0];
+        for (size_t piece = 0; piece < pieces; ++piece) {
+            size_t first = whole.n * piece / pieces, end = whole.n * (piece + 1) / pieces;
+            Input input{end - first, {}, whole.weights + first};
+            for (const int64_t* column : whole.columns) input.columns.push_back(column + first);
+            inputs_[job][piece].assign(1, std::move(input));
+        }
+    }
 }
 
 // How much is left to do one after the other from a node on: what has most of that comes first.
-void Schedule::set_heights() {
-    size_t total = 0, highest = 0;
+void Schedule::begin(const std::vector<Job>& jobs) {
+    jobs_ = &jobs;
+    cut(jobs);
+    float total = 0, highest = 0;
     for (size_t i = nodes_.size(); i-- > 0;) {
         Node& node = nodes_[i];
+        size_t rows = 0;
+        for (const Input& input : inputs_[node.job][node.piece]) rows += input.n;
+        node.waits = node.to_wait_for;
+        node.cost = node.pace * static_cast<float>(rows);
+        node.height = 0;
         for (size_t next : node.next) node.height = std::max(node.height, nodes_[next].height);
         node.height += node.cost;
         total += node.cost;
         highest = std::max(highest, node.height);
     }
     is_wide_ = highest < total;
-}
-
-void Schedule::run(const std::vector<Lane>& lanes) {
+    ready_.clear();
     for (size_t i = 0; i < nodes_.size(); ++i) {
         if (!nodes_[i].waits) ready_.push_back(i);
     }
+    running_ = 0;
+    failed_ = NOBODY;
+    error_ = nullptr;
+}
+
+void Schedule::run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes) {
+    begin(jobs);
     Workers::shared().run(count_of(lanes), [&](unsigned number) { work(lanes[number], number == 0); });
     if (error_) std::rethrow_exception(error_);
 }
@@ -190,27 +275,34 @@ size_t Schedule::taken(std::unique_lock<std::mutex>& lock, const Lane& lane, boo
     }
 }
 
-void Schedule::run_node(size_t node, const Lane& lane) {
-    const Job& job = jobs_[nodes_[node].job];
+void Schedule::run_node(size_t number, const Lane& lane) {
+    Node& node = nodes_[number];
     auto poll = lane.machine.poll;
     lane.machine.poll = [&, poll] {
-        if (failed_ < node) throw Stopped();
+        if (failed_ < number) throw Stopped();
         poll();
     };
+    auto begun = std::chrono::steady_clock::now();
     try {
-        if (nodes_[node].part != WHOLE) {
-            const auto& step = std::get<StoreStep>(*nodes_[node].step);
-            lane.machine.store_part(step, static_cast<unsigned>(nodes_[node].part), job.inputs[step.input], lane.log);
-        } else if (nodes_[node].step) {
-            lane.machine.run_step(*job.trigger, *nodes_[node].step, job.inputs, lane.log);
-        } else {
-            lane.machine.run(*job.trigger, job.inputs, lane.log);
-        }
+        run_step(node, lane);
     } catch (...) {
         lane.machine.poll = std::move(poll);
         throw;
     }
     lane.machine.poll = std::move(poll);
+    // Of what took unusually long, as new memory does, only a part counts.
+    std::chrono::duration<float, std::nano> taken = std::chrono::steady_clock::now() - begun;
+    if (node.cost > 0) node.pace *= 0.75f + 0.25f * std::min(taken.count() / node.cost, 4.0f);
+}
+
+void Schedule::run_step(const Node& node, const Lane& lane) {
+    Trigger& trigger = *(*jobs_)[node.job].trigger;
+    const std::vector<Input>& inputs = inputs_[node.job][node.piece];
+    if (node.step == ALL_STEPS) return lane.machine.run(trigger, inputs, lane.log);
+    const Step& step = trigger.steps[node.step];
+    if (node.part == WHOLE) return lane.machine.run_step(trigger.of_piece(node.piece), step, inputs, lane.log);
+    const auto& store = std::get<StoreStep>(step);
+    lane.machine.store_part(store, static_cast<unsigned>(node.part), inputs[store.input], lane.log);
 }
 
 void Schedule::fail(size_t node) noexcept {

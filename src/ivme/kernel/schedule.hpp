@@ -1,5 +1,9 @@
 // The steps of a batch, and which have to wait for which: whatever order its threads take them in, each map, table and
 // delta sees what it would see if they were taken one after the other.
+//
+// Rows that come are cut into pieces, each a batch of its own to the steps of its trigger: a step works on one piece
+// while the next step works on the piece before. What waits for what depends on the triggers only, and is remembered
+// for the next batch of the same kind, with the time that each step took.
 #pragma once
 
 #include <atomic>
@@ -25,10 +29,24 @@ struct Job {
     }
 };
 
+// So many rows are a piece at least. Tests make smaller ones.
+inline std::atomic<size_t> rows_of_piece = 2048;
+
 class Schedule {
 public:
-    // `log` is told of tables that are to change.
-    Schedule(const std::vector<Job>& jobs, UndoLog& log);
+    // What the schedule of a job depends on: its trigger, into how many pieces its rows are cut, and in how many parts
+    // each of its steps that store rows stores them: 0 if at once.
+    struct Shape {
+        uint64_t trigger;
+        size_t pieces;
+        std::vector<unsigned> parts;
+        bool operator==(const Shape&) const = default;
+    };
+    // Tables that take their rows in parts have begun to: all parts have to be added, or rolled back. `log` is told.
+    static std::vector<Shape> shapes_of(const std::vector<Job>& jobs, UndoLog& log);
+
+    Schedule(const std::vector<Job>& jobs, std::vector<Shape> shapes);
+    const std::vector<Shape>& shapes() const { return shapes_; }
 
     // Whether there is anything to do at the same time.
     bool is_wide() const { return is_wide_; }
@@ -39,18 +57,21 @@ public:
         Machine& machine;
         UndoLog& log;
     };
-    void run(const std::vector<Lane>& lanes);
+    void run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes);
     // Of the job whose step failed.
     size_t failed_job() const { return failed_ < nodes_.size() ? nodes_[failed_].job : 0; }
 
 private:
     struct Node {
-        size_t job;
-        const Step* step;  // null: all steps of the trigger
-        int part = WHOLE;  // of the step
-        size_t cost = 0, height = 0;
-        unsigned waits = 0;
+        size_t job, piece;
+        size_t step;  // its number, or all steps of the trigger
+        int part;     // of the step
+        float pace;   // how many nanoseconds it takes for a row, as it did lately
+        size_t to_wait_for = 0;
         std::vector<size_t> next;
+        // In the batch that is under way:
+        size_t waits = 0;
+        float cost = 0, height = 0;
     };
     // What a thing has seen so far.
     struct Seen {
@@ -59,26 +80,32 @@ private:
     };
     struct Stopped : std::exception {};  // thrown where a step is not wanted any more
 
-    static constexpr size_t NOBODY = ~size_t{0};
+    static constexpr size_t NOBODY = ~size_t{0}, ALL_STEPS = ~size_t{0};
     static constexpr int WHOLE = -1;
 
-    void add_steps(size_t job, UndoLog& log);
-    bool add_parts(size_t job, const Step& step, UndoLog& log);
-    void add_whole(size_t job);
+    static bool is_one(const Trigger& trigger);
+    static size_t pieces_of(const Job& job);
+    void add_steps(size_t job, size_t piece, const Trigger& trigger, const Trigger& own);
+    void add_node(size_t job, size_t piece, size_t step, int part, float pace);
+    void add_whole(size_t job, const Trigger& trigger);
     void claim(size_t node, const void* thing, bool changes);
-    void claim_step(size_t node, const Trigger& trigger, const Step& step);
+    void claim_step(size_t node, const Step& step, const Trigger& own);
     void follow(size_t node, size_t before);
-    void set_heights();
+    void begin(const std::vector<Job>& jobs);
+    void cut(const std::vector<Job>& jobs);
     void work(const Lane& lane, bool is_first);
     size_t taken(std::unique_lock<std::mutex>& lock, const Lane& lane, bool is_first);
     void run_node(size_t node, const Lane& lane);
+    void run_step(const Node& node, const Lane& lane);
     void fail(size_t node) noexcept;
     void finish(size_t node);
 
-    const std::vector<Job>& jobs_;
+    std::vector<Shape> shapes_;
     std::vector<Node> nodes_;
     std::unordered_map<const void*, Seen> seen_;
     bool is_wide_ = false;
+    const std::vector<Job>* jobs_ = nullptr;
+    std::vector<std::vector<std::vector<Input>>> inputs_;  // by job and piece
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<size_t> ready_;

@@ -18,14 +18,14 @@ public:
     void run(const std::vector<Job>& jobs, Machine& machine) {
         failed_run = 0;
         if (!pays(jobs)) return run_in_order(jobs, machine);
-        Schedule schedule(jobs, *logs_[0]);
+        Schedule& schedule = schedule_of(jobs);
         if (!schedule.is_wide()) return run_in_order(jobs, machine);
         complete();
         ++batches_shared;
         std::vector<Schedule::Lane> lanes{{machine, *logs_[0]}};
         for (size_t i = 1; i < threads; ++i) lanes.push_back({*members_[i - 1].machine, *logs_[i]});
         try {
-            schedule.run(lanes);
+            schedule.run(jobs, lanes);
         } catch (...) {
             failed_run = schedule.failed_job();
             count(machine);
@@ -64,6 +64,7 @@ private:
 
     // So many rows take longer than to wake a thread.
     static constexpr size_t MANY_ROWS = 1000;
+    static constexpr size_t MOST_SCHEDULES = 8;
 
     // What limits memory counts what one thread takes.
     bool pays(const std::vector<Job>& jobs) const {
@@ -71,6 +72,20 @@ private:
         size_t rows = 0;
         for (const Job& job : jobs) rows = std::max(rows, job.rows());
         return rows >= MANY_ROWS;
+    }
+
+    // One that was made for such jobs before, or a new one in place of that which was used the longest ago.
+    Schedule& schedule_of(const std::vector<Job>& jobs) {
+        std::vector<Schedule::Shape> shapes = Schedule::shapes_of(jobs, *logs_[0]);
+        auto fits = [&](const auto& each) { return each->shapes() == shapes; };
+        auto found = std::find_if(schedules_.begin(), schedules_.end(), fits);
+        if (found == schedules_.end()) {
+            if (schedules_.size() == MOST_SCHEDULES) schedules_.pop_back();
+            schedules_.push_back(std::make_unique<Schedule>(jobs, std::move(shapes)));
+            found = schedules_.end() - 1;
+        }
+        std::rotate(schedules_.begin(), found, found + 1);
+        return *schedules_.front();
     }
 
     void run_in_order(const std::vector<Job>& jobs, Machine& machine) {
@@ -100,6 +115,7 @@ private:
     OldMaps* old_;
     UndoLog::Turns* turns_;
     std::vector<Member> members_;
+    std::vector<std::unique_ptr<Schedule>> schedules_;  // the one that was used last comes first
     std::vector<UndoLog*> logs_;
 };
 
