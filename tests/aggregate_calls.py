@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-import duckdb
 import pytest
+
+from tests.empty_duckdb import empty_duckdb, insert_rows
 
 Row = tuple[Any, ...]
 
@@ -135,12 +136,10 @@ def _day(number: int) -> Any:
 
 def expected(query: str, tables: dict[str, tuple[str, Sequence[Row]]]) -> list[Row]:
     """The rows of a query by DuckDB, over tables with their columns."""
-    with duckdb.connect() as connection:
+    with empty_duckdb() as connection:
         for name, (columns, rows) in tables.items():
             connection.execute(f"CREATE TABLE {name} ({columns})")
-            if rows:
-                marks = ", ".join("?" * len(rows[0]))
-                connection.executemany(f"INSERT INTO {name} VALUES ({marks})", [list(row) for row in rows])
+            insert_rows(connection, name, rows)
         return connection.execute(query).fetchall()
 
 

@@ -1,5 +1,6 @@
 """The default run is the same each time; the long one, and `IVME_RANDOM=1`, try examples that nobody has seen yet.
 
+The default run has 50 examples where a test does not say how many (`example_counts`), the others Hypothesis's 100.
 No example has a deadline: the machines are noisy.
 """
 
@@ -12,12 +13,14 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
-settings.register_profile("steady", derandomize=True, deadline=None)
+settings.register_profile("steady", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("random", derandomize=False, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    explores = config.getoption("markexpr", "") == "long" or os.environ.get("IVME_RANDOM")
+    if config.getoption("markexpr", "") == "long":
+        os.environ["IVME_RANDOM"] = "1"  # for `example_counts` and the processes that tests start
+    explores = os.environ.get("IVME_RANDOM")
     settings.load_profile("random" if explores else "steady")
     if not explores:
         _draw_no_constants_of_modules()
@@ -32,9 +35,10 @@ def _draw_no_constants_of_modules() -> None:
 
 @pytest.fixture(scope="module")
 def shared_encoding() -> Iterator[None]:
-    """Several threads encode record batches of few values, too."""
-    from ivme._kernel import share_encoding_from
+    """Several threads encode record batches of few values, too, and take batches in pieces of few rows."""
+    from ivme._kernel import cut_batches_into, share_encoding_from
 
-    before = share_encoding_from(256)
+    before, pieces = share_encoding_from(256), cut_batches_into(256)
     yield
     share_encoding_from(before)
+    cut_batches_into(pieces)

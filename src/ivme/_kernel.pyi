@@ -473,6 +473,12 @@ class EncodedRows:
     def columns(self) -> list[Codes | None]:
         """The codes of each column, None for loose strings; to be called once, as the rows are spent then."""
 
+class RowsAhead:
+    """A record batch that another thread encodes."""
+
+    def finish(self) -> EncodedRows | None:
+        """Waits for the codes, which are given once; None if the batch path has to take the rows."""
+
 class RowGate:
     """Rows of the tables that have a path here, one or a list as a transaction; False for all others.
 
@@ -488,6 +494,8 @@ class RowGate:
     def forget(self) -> None: ...
     def encode(self, table: object, capsules: tuple[Any, Any], weight: int) -> EncodedRows | None:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
+    def encode_ahead(self, table: object, capsules: tuple[Any, Any], weight: int) -> RowsAhead | None:
+        """The same, begun on another thread; None if there is none, or as before."""
     def apply_encoded(self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, bytes] | None = None) -> bool:
         """Encoded rows of several tables, each with a weight for all of its rows, as one transaction.
 

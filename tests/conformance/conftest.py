@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         chosen = getattr(item, "callspec", None)
         if (
             chosen is not None
-            and here in item.path.parents
+            and item.path.is_relative_to(here)
             and {"pure", "sharded"} & set(map(str, chosen.params.values()))
         ):
             item.add_marker(pytest.mark.long)

@@ -13,10 +13,14 @@ from ivme.database import Database
 from ivme.errors import UnsupportedError
 from tests.aggregate_calls import CALLS, SCHEMA, Row, assert_same, expected, some_rows, t_rows
 from tests.databases import rows_of
+from tests.example_counts import some_of
 
 NAMES = {call: f"c{number}" for number, call in enumerate(CALLS)}
 EVERY = [list(CALLS)[start::6] for start in range(6)]
 """The calls in six views: several aggregates share what is maintained."""
+
+ON_DATABASES = pytest.mark.parametrize("db", some_of(("native", "pure", "durable", "sharded"), "native"), indirect=True)
+"""A directory has every aggregate in a test of its own."""
 
 
 def selected(calls: list[str], *, duck: bool = False) -> str:
@@ -53,6 +57,7 @@ def change(db: Database, choose: random.Random, rows: list[Row], step: int) -> N
 
 @pytest.mark.parametrize("calls", EVERY, ids=range(6))
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+@ON_DATABASES
 def test_every_aggregate_agrees_with_duckdb(db: Database, calls: list[str], seed: int) -> None:
     db.create_table("t", SCHEMA)
     grouped = db.create_view("grouped", f"SELECT g, {selected(calls)} FROM t GROUP BY g")
@@ -68,7 +73,7 @@ def test_every_aggregate_agrees_with_duckdb(db: Database, calls: list[str], seed
         whole.verify()
 
 
-@pytest.mark.parametrize("calls", [EVERY[0], *(pytest.param(each, marks=pytest.mark.long) for each in EVERY[1:])])
+@pytest.mark.parametrize("calls", some_of(EVERY, EVERY[0]))
 def test_rows_of_other_tables_multiply_the_values_of_a_group(db: Database, calls: list[str]) -> None:
     db.create_table("t", SCHEMA)
     db.create_table("u", {"g": "int", "k": "int"})
@@ -93,6 +98,7 @@ def test_rows_of_other_tables_multiply_the_values_of_a_group(db: Database, calls
 
 
 @pytest.mark.parametrize("calls", EVERY, ids=range(6))
+@ON_DATABASES
 def test_changes_and_views_on_views_follow_every_aggregate(db: Database, calls: list[str]) -> None:
     db.create_table("t", SCHEMA)
     view = db.create_view("v", f"SELECT g, {selected(calls)} FROM t GROUP BY g")

@@ -13,6 +13,7 @@ import pytest
 from ivme.database import Database
 from ivme.errors import DataError, ExpressionError, PlanError
 from tests.databases import rows_of, table_rows
+from tests.example_counts import some_of
 
 QUOTIENTS = "SELECT a.k, a.x / a.y AS q FROM a JOIN b ON a.k = b.k WHERE b.ok"
 
@@ -52,6 +53,7 @@ def fill(db: Database) -> None:
     ],
 )
 @pytest.mark.parametrize("sql", VIEWS)
+@pytest.mark.parametrize("db", some_of(("native", "pure", "durable", "sharded"), "native"), indirect=True)
 def test_a_row_that_no_view_shows_may_fail(db: Database, sql: str, strategy: str | None) -> None:
     make_tables(db)
     try:

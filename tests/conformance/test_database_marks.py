@@ -15,6 +15,7 @@ from ivme.errors import DataError
 from ivme.query.parse import parse
 from tests import oracle
 from tests.databases import BACKENDS, make_database, rows_of
+from tests.example_counts import examples
 from tests.random_queries import contents, rule_texts, updates
 
 PATH = "SELECT a, r.b, s.c, d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c"
@@ -142,7 +143,7 @@ def test_reasons_are_for_joins_and_for_the_right_question(db: Database) -> None:
         view.why_not((1, 2))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_whatever_is_chosen_for_append_only_tables_answers_like_the_oracle(data: Any) -> None:
     text = data.draw(rule_texts(max_atoms=4, max_variables=5))

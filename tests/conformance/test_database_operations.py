@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ivme.database import Database
 from ivme.errors import DataError
 from tests.databases import BACKENDS, make_database, rows_of, table_rows
+from tests.example_counts import examples
 
 VIEWS = {
     "a sum of a table": "SELECT a, SUM(x) AS s FROM R GROUP BY a",
@@ -37,7 +38,7 @@ def batches(db: Any, rounds: list[tuple[list[Any], list[Any], list[int]]]) -> No
 
 
 @pytest.mark.parametrize("name", VIEWS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(
     rounds=st.lists(
         st.tuples(

@@ -8,6 +8,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import DataError
+from tests.example_counts import some_of
 from tests.functions.cases import ERROR, Case, expected, is_holdable, no_zero, same
 from tests.functions.every import CASES
 
@@ -34,6 +35,7 @@ def check(db: Database, name: str, case: Case) -> None:
 
 
 @pytest.mark.parametrize("function", CASES)
+@pytest.mark.parametrize("db", some_of(("native", "pure", "durable", "sharded"), "native"), indirect=True)
 def test_a_view_of_a_function_has_the_values_that_spark_gives(db: Database, function: str) -> None:
     for number, case in enumerate(CASES[function]):
         check(db, f"t{number}", case)

@@ -14,6 +14,7 @@ from ivme.database import Database
 from ivme.errors import DataError, SchemaError, UnsupportedError
 from ivme.query.ddl import parse_create_tables
 from tests.databases import rows_of
+from tests.example_counts import some_of
 from tests.nested_values import EQUALITIES, ORDERS, R, S, some_others, some_rows
 
 _DUCKDB = {
@@ -39,6 +40,7 @@ def _shown(rows: Any) -> list[str]:
     return sorted(repr([_thawed(value) for value in row]) for row in rows)
 
 
+@pytest.mark.parametrize("db", some_of(("native", "pure", "durable", "sharded"), "native"), indirect=True)
 def test_views_are_duckdbs_under_inserts_and_deletes(db: Database) -> None:
     choose, duck = random.Random(17), duckdb.connect()
     for name, columns in _DUCKDB.items():

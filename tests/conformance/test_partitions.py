@@ -21,6 +21,7 @@ from ivme.engine.reference.backend import PureBackend
 from ivme.plan.ir import program as ir
 from ivme.query.rule import parse_rule
 from tests.databases import BACKENDS
+from tests.example_counts import examples
 
 ONE = Fraction(1)
 KEY = ("A", "B")
@@ -151,7 +152,7 @@ class Watching:
 
 
 @pytest.mark.parametrize("bounds", [(1, 1), (1, 2), (2, 3), (3, 3)])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_the_keys_noted_are_those_whose_degree_left_the_bounds(bounds: tuple[int, int], data: Any) -> None:
     backends, model = [make_backend(kind) for kind in BACKENDS], Watching(*bounds)
@@ -171,7 +172,7 @@ def test_the_keys_noted_are_those_whose_degree_left_the_bounds(bounds: tuple[int
     backends[0].kernel.verify()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(updates(), max_size=12))
 def test_a_census_finds_every_key_on_the_wrong_side(batches: list[Update]) -> None:
     backends = [make_backend(kind) for kind in BACKENDS]
@@ -190,7 +191,7 @@ def test_a_census_finds_every_key_on_the_wrong_side(batches: list[Update]) -> No
     assert [4, 4] == [backend.scans for backend in backends]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(updates(), max_size=6), st.lists(updates(), max_size=6), st.booleans())
 def test_a_rollback_brings_back_the_notes_as_they_were(first: list[Update], then: list[Update], takes: bool) -> None:
     for backend in map(make_backend, BACKENDS):

@@ -21,6 +21,7 @@ from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from tests import oracle
+from tests.example_counts import examples
 from tests.invariants import check_maps
 from tests.programs import NativeProgram, Running, rows
 from tests.random_queries import Update, contents, queries, updates
@@ -113,7 +114,7 @@ def _sorted(answers: Any) -> list[Any]:
 
 @pytest.mark.parametrize("strategy", SINGLE)
 @pytest.mark.parametrize("text", WORKED)
-@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_strategy_answers_like_the_oracle_on_the_worked_examples(text: str, strategy: str, data: Any) -> None:
     query = parse_rule(text)
@@ -121,7 +122,7 @@ def test_every_strategy_answers_like_the_oracle_on_the_worked_examples(text: str
 
 
 @pytest.mark.parametrize("strategy", SINGLE)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_every_strategy_answers_like_the_oracle_on_random_queries(strategy: str, data: Any) -> None:
     aggregates = data.draw(st.booleans())
@@ -131,7 +132,7 @@ def test_every_strategy_answers_like_the_oracle_on_random_queries(strategy: str,
 
 
 @pytest.mark.parametrize("strategy", SINGLE)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_batch_that_fails_leaves_the_compiled_kernel_as_it_was(strategy: str, data: Any) -> None:
     """Weights near the limit overflow somewhere on their way: in a load, a join, a sum, or a map."""

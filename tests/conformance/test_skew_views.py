@@ -20,6 +20,7 @@ from ivme.errors import DataError
 from ivme.view import View
 from tests.counting import COUNTING
 from tests.databases import in_one_batch, make_database, state_of
+from tests.example_counts import some_of
 from tests.skew_checks import balance_of, check_parts, stored
 
 COUNT = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
@@ -76,7 +77,8 @@ def test_views_of_other_epsilons_and_strategies_agree_over_the_same_tables(table
     assert len(bases) == 1
 
 
-@pytest.mark.parametrize("hub", [0, 100])
+@pytest.mark.parametrize("hub", some_of([0, 100], 100))
+@pytest.mark.parametrize("db", some_of(("native", "pure", "durable", "sharded"), "native"), indirect=True)
 def test_a_batch_is_netted_and_cut_where_a_value_comes_too_often(db: Database, hub: int) -> None:
     """The batch is larger than M/4, then smaller; a hub comes often enough to be cut, or not at all."""
     db.create_table("E", {"a": "int", "b": "int"})

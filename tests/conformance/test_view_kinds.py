@@ -173,7 +173,15 @@ KINDS = {
     "an ies": Kind(_ies, lambda edges: Counter(dict.fromkeys(edges, 1)), only_embedded=True),
 }
 
-CASES = [(d, k) for d in DATABASES for k, kind in KINDS.items() if d != "sharded" or not kind.only_embedded]
+EVERYWHERE = ("a join", "groups", "a closure")
+"""Kinds that the default run has on all databases but the plain engine; all others are there on the native one only."""
+
+CASES = [
+    pytest.param((d, k), marks=() if d == "native" or (d != "pure" and k in EVERYWHERE) else pytest.mark.long)
+    for d in DATABASES
+    for k, kind in KINDS.items()
+    if d != "sharded" or not kind.only_embedded
+]
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}: {case[1]}")

@@ -16,6 +16,7 @@ from ivme.errors import DamagedError
 from ivme.store.end_file import END
 from ivme.store.segment import SegmentReader
 from tests.durability.directories import bag, crash, flip, log_of
+from tests.example_counts import examples
 
 BATCHES = 6
 
@@ -122,7 +123,7 @@ def test_a_damaged_batch_is_refused_and_nothing_is_changed(tmp_path: Path) -> No
     assert damaged == log.read_bytes()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_bit_flipped_in_any_other_file_is_refused_by_name(tmp_path_factory: Any, data: Any) -> None:
     path = tmp_path_factory.mktemp("db")

@@ -34,12 +34,16 @@ def follow(seed: int, folder: Path) -> Counter[str]:
     return campaign.happened
 
 
-@pytest.mark.parametrize("first", [0, *(pytest.param(each, marks=pytest.mark.long) for each in (20, 40, 60))])
-def test_whatever_the_disk_does_the_directory_is_right_or_refused_by_name(tmp_path: Path, first: int) -> None:
+@pytest.mark.parametrize(
+    ("first", "seeds"), [(0, 6), *(pytest.param(each, 20, marks=pytest.mark.long) for each in (0, 20, 40, 60))]
+)
+def test_whatever_the_disk_does_the_directory_is_right_or_refused_by_name(
+    tmp_path: Path, first: int, seeds: int
+) -> None:
     happened: Counter[str] = Counter()
-    for seed in range(first, first + 20):
+    for seed in range(first, first + seeds):
         happened += follow(seed, tmp_path)
-    assert 10 < sum(count for name, count in happened.items() if name.startswith("crash"))
+    assert seeds // 2 < sum(count for name, count in happened.items() if name.startswith("crash"))
 
 
 def test_two_snapshots_that_fail_anywhere_leave_a_directory_that_opens(tmp_path: Path) -> None:

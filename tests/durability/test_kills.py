@@ -53,8 +53,9 @@ def check(directory: Path, seed: int, committed: int, known: tuple[int, load.Bag
 @pytest.mark.parametrize(
     ("kills", "durability"),
     [
-        (3, "sync"),
-        (1, "async"),
+        (1, "sync"),
+        pytest.param(3, "sync", marks=pytest.mark.long),
+        pytest.param(1, "async", marks=pytest.mark.long),
         pytest.param(KILLS, "sync", marks=pytest.mark.long),
         pytest.param(KILLS // 4, "async", marks=pytest.mark.long),
     ],

@@ -26,6 +26,7 @@ from ivme.errors import DataError, PlanError, StorageError, UnknownNameError
 from ivme.rings import Covariance, Element
 from ivme.store.segment import make_segment
 from tests.durability.directories import SCHEMA, bag, crash, log_of
+from tests.example_counts import examples
 
 ROWS = st.tuples(
     st.sampled_from([0, -1, 2**63 - 1, -(2**63) + 1, None]),
@@ -57,7 +58,7 @@ def normal(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(0.0 if type(value) is float and value == 0 else value for value in row)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.sampled_from(["sync", "async"]))
 def test_any_rows_survive_any_sequence_of_batches_snapshots_crashes_and_reopenings(steps: Any, durability: str) -> None:
     with tempfile.TemporaryDirectory() as directory:

@@ -6,11 +6,13 @@ joined rows are taken from it (see `dialect.SUMS`).
 
 from __future__ import annotations
 
+import atexit
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -42,12 +44,20 @@ class TooLarge(Exception):  # noqa: N818
     """A view joins too many rows, or a visible sum does not fit its type: the rest of the case is not run."""
 
 
+@cache
+def _opened() -> duckdb.DuckDBPyConnection:
+    """One DuckDB for all cases, since opening one takes long; each case has a cursor with relations of its own."""
+    opened = duckdb.connect(config={"threads": 1})
+    dialect.install(opened)
+    atexit.register(opened.close)
+    return opened
+
+
 class Oracle:
     """DuckDB over the tables and the views' expected rows, and the joined rows of each view."""
 
     def __init__(self) -> None:
-        self.connection = duckdb.connect(config={"threads": 1})
-        dialect.install(self.connection)
+        self.connection = _opened().cursor()
 
     def close(self) -> None:
         self.connection.close()

@@ -20,6 +20,7 @@ from ivme.engine.runtime.view_state import ViewState
 from ivme.store.group_commit import GroupCommit
 from ivme.store.log import Log
 from ivme.views.ring_view import RingView
+from tests.example_counts import some_of
 from tests.interrupts.means import Lines
 from tests.interrupts.scenes import JOIN, Scene
 from tests.interrupts.test_interrupts import _alive, go_on, lines_of
@@ -146,7 +147,9 @@ FAULTS: dict[str, tuple[str, Plant]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name", some_of(FAULTS, "nothing is rolled back", "a lock in Python", "the lock of a sync leaks")
+)
 def test_a_planted_fault_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, plant = FAULTS[name]
     plant(monkeypatch)
@@ -161,7 +164,7 @@ CATALOG_FAULTS: dict[str, Plant] = {
 }
 
 
-@pytest.mark.parametrize("name", CATALOG_FAULTS)
+@pytest.mark.parametrize("name", some_of(CATALOG_FAULTS, "the kernel's names are not put back"))
 def test_a_planted_fault_in_the_catalog_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene("memory", 1)
     chosen = lines_of(scene, JOIN, {"strategy": "skew"}, 37)

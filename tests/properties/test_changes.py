@@ -19,6 +19,7 @@ from ivme.plan.assemble.catalog import catalog_of
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
 from tests import oracle
+from tests.example_counts import examples
 from tests.random_queries import Update, contents, queries, updates
 
 
@@ -53,7 +54,7 @@ STRATEGIES = ("view-tree", "factorised", "classical", "recursive", "marks")
 
 
 @pytest.mark.parametrize("followed", STRATEGIES)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_changes_add_up_to_the_result(followed: str, data: Any) -> None:
     query = data.draw(queries(max_atoms=4, max_variables=5, constants=True))

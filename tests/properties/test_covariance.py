@@ -14,6 +14,7 @@ from ivme.query.parse import parse
 from ivme.rings import Covariance, CovarianceElement
 from ivme.views.covariance_view import CovarianceView
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 
 SHAPES: list[tuple[str, tuple[str, ...]]] = [
     ("Q(.|.) = R(A, X, Y)", ("X", "Y")),
@@ -52,7 +53,7 @@ def elements(view: Any, requests: list[dict[str, Any]]) -> dict[Any, CovarianceE
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("text", "variables"), SHAPES)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_elements_are_those_of_the_joined_rows(backend: str, text: str, variables: tuple[str, ...], data: Any) -> None:
     kind = data.draw(st.sampled_from(sorted(NUMBERS)))

@@ -15,12 +15,13 @@ from ivme.plan.strategy.strategies import plan_with
 from ivme.query.parse import parse
 from tests import oracle
 from tests.databases import make_database
+from tests.example_counts import examples
 from tests.invariants import leaf
 from tests.properties.test_why import check, findings
 from tests.random_queries import contents, rule_texts, updates
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_are_true(data: Any) -> None:
     text = data.draw(rule_texts(max_atoms=4, max_variables=5, constants=True))

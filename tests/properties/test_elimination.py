@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from tests.conformance.test_programs import run
+from tests.example_counts import examples
 from tests.random_queries import updates
 
 SHAPES = [
@@ -25,7 +26,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("text", SHAPES)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_classical_deltas_answer_like_the_oracle(text: str, data: Any) -> None:
     query = parse_rule(text)

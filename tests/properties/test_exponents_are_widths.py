@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from ivme.plan.ir.exponent import bound
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query
+from tests.example_counts import examples
 from tests.random_queries import queries
 
 
@@ -21,7 +22,7 @@ def check(query: Query) -> None:
     assert plan.preprocessing.exponent.at(Fraction(0)) <= max(Fraction(1), plan.widths.static)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(query=queries(max_atoms=6, max_variables=7))
 def test_a_view_tree_costs_its_widths(query: Query) -> None:
     check(query)

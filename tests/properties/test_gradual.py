@@ -14,6 +14,7 @@ from ivme.engine.native_backend import NativeBackend
 from ivme.engine.runtime.gradual import ROWS_AN_UPDATE, SWEPT_AN_UPDATE, GradualRebalancer
 from ivme.errors import DataError, PlanError
 from tests.databases import BACKENDS, in_one_batch, make_database
+from tests.example_counts import examples
 
 TRIANGLE = "Q(. | .) = R(A, B), S(B, C), T(C, A)"
 EDGES = "Q(. | .) = E(A, B), E(B, C), E(C, A)"
@@ -57,7 +58,7 @@ def check_sides(db: Any) -> None:
         st.tuples(st.sampled_from("RST"), st.tuples(st.integers(0, 3), st.integers(0, 3)), st.booleans()), max_size=60
     ),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_a_count_is_exact_while_keys_are_moving(backend: str, epsilon: float, stream: list[Any]) -> None:
     db = make_database(backend)
     held: dict[str, Counter[Any]] = {}

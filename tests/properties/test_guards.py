@@ -20,6 +20,7 @@ from ivme.query.expression import ColumnRef, Expression, conjuncts, evaluate
 from ivme.query.inference import type_of
 from ivme.query.model import Aggregate, Atom, Query, plain_head, table
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.random_expressions import ANYTHING, COLUMNS, NUMBERS, ROWS, as_shown, expressions, in_type
 
 T = table("T", {"k": "int", **COLUMNS})
@@ -64,7 +65,7 @@ def database(backend: str) -> Any:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_a_predicate_guards_what_is_computed(backend: str, data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     expression, where = data.draw(expressions(kind)), data.draw(expressions("bool"))
@@ -127,7 +128,7 @@ def is_seen_failing(expression: Expression, where: Expression, row: dict[str, An
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data(), st.sampled_from(ANYTHING), ROWS)
 def test_another_table_guards_what_is_computed(backend: str, data: Any, kind: str, rows: list[dict[str, Any]]) -> None:
     expression, where = data.draw(expressions(kind)), data.draw(expressions("bool"))

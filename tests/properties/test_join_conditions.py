@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from random import Random
 
-import duckdb
 import pytest
 
 from ivme.database import Database
 from ivme.errors import UnsupportedError
+from tests.empty_duckdb import empty_duckdb, insert_rows
 
 TABLES = ("a", "b", "c")
 COLUMNS = ("x", "y", "z")
@@ -67,7 +67,7 @@ def query(rng: Random) -> str:
 
 def _compare(seed: int) -> None:
     rng = Random(seed)
-    ours, theirs = Database(), duckdb.connect()
+    ours, theirs = Database(), empty_duckdb()
     text = query(rng)
     for table in TABLES:
         ours.create_table(table, dict.fromkeys(COLUMNS, "int"))
@@ -81,14 +81,14 @@ def _compare(seed: int) -> None:
         for table in TABLES:
             rows = [tuple(rng.choice([None, 0, 1, 2, 3]) for _ in COLUMNS) for _ in range(3)]
             ours.insert(table, rows)
-            theirs.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
+            insert_rows(theirs, table, rows)
         found = sorted(repr(row) for row in view)
         assert sorted(map(repr, theirs.execute(text).fetchall())) == found, text
     for table in TABLES:
         gone = list(ours.table(table))[::2]
         ours.delete(table, gone)
         theirs.execute(f"DELETE FROM {table}")
-        theirs.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", list(ours.table(table)))
+        insert_rows(theirs, table, list(ours.table(table)))
     assert sorted(map(repr, theirs.execute(text).fetchall())) == sorted(repr(row) for row in view), text
 
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from ivme.database import Database
 from ivme.errors import DataError
 from tests.databases import make_database
+from tests.example_counts import examples
 
 WIDE = Context(prec=120, rounding=ROUND_HALF_UP)
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.sampled_from([2**40, -(2**40), 2**62]))
@@ -107,7 +108,7 @@ def made(backend: str, name: str, strategy: str) -> Database:
 @pytest.mark.parametrize("backend", ["native", "pure"])
 @pytest.mark.parametrize("strategy", ["auto", "classical", "recursive"])
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(changes=CHANGES)
 def test_sums_of_products_are_those_of_all_pairs(backend: str, strategy: str, name: str, changes: Any) -> None:
     with made(backend, name, strategy) as database:

@@ -86,7 +86,7 @@ def _clash(table: Table, one: Row, other: Row) -> bool:
     return any(all(one[place] == other[place] for place in key) for key in places)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @pytest.mark.parametrize("backend", BACKENDS)
 @given(data=st.data())
 def test_views_over_keys_show_what_the_oracle_says(backend: str, data: st.DataObject) -> None:

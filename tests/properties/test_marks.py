@@ -17,6 +17,7 @@ from ivme.plan.strategy.strategies import plan_with
 from ivme.query.model import Query, plain_head
 from ivme.query.rule import parse_rule
 from tests.conformance.test_programs import WORKED, run
+from tests.example_counts import examples
 from tests.properties.test_changes import follow
 from tests.random_queries import queries, updates
 
@@ -56,14 +57,14 @@ def as_set(query: Query) -> Query:
 
 @pytest.mark.parametrize("distinct", [True, False], ids=["set", "bag"])
 @pytest.mark.parametrize("text", SHAPES)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_answer_like_the_oracle_on_the_shapes_they_are_for(text: str, distinct: bool, data: Any) -> None:
     query = as_set(parse_rule(text)) if distinct else parse_rule(text)
     run(query, "marks", data.draw(updates(query, domain=3, max_size=20)), data.draw(st.sampled_from([1, 1, 6])))
 
 
-@settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(70), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_answer_like_the_oracle_as_sets_on_random_queries(data: Any) -> None:
     query = as_set(data.draw(queries(max_atoms=5, max_variables=6, constants=True)))
@@ -81,7 +82,7 @@ def full_joins(draw: st.DrawFn) -> Query:
     return replace(query, output=output, head=plain_head(output))
 
 
-@settings(max_examples=70, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(70), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_marks_have_the_multiplicities_of_full_joins_on_random_queries(data: Any) -> None:
     query = data.draw(full_joins())
@@ -91,7 +92,7 @@ def test_marks_have_the_multiplicities_of_full_joins_on_random_queries(data: Any
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_the_changes_of_marks_add_up_to_the_result(data: Any) -> None:
     query = data.draw(st.one_of(full_joins(), queries(max_atoms=4, max_variables=5).map(as_set)))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme.errors import DataError
 from tests.databases import BACKENDS, in_one_batch, make_database
+from tests.empty_duckdb import empty_duckdb, insert_rows
+from tests.example_counts import examples
 
 TYPES = {"int": "BIGINT", "string": "VARCHAR", "float": "DOUBLE", "decimal(30,2)": "DECIMAL(30,2)", "date": "DATE"}
 VALUES = {
@@ -43,7 +44,7 @@ def _sorted_rows(duck: Any, select: str, order: str, columns: list[str], rest: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_a_limit_shows_the_rows_that_duckdb_sorts_to_the_front(backend: str, data: st.DataObject) -> None:
     kinds = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=2, max_size=2))
@@ -58,7 +59,7 @@ def test_a_limit_shows_the_rows_that_duckdb_sorts_to_the_front(backend: str, dat
         select, names = "SELECT x, COUNT(*) AS y, SUM(id) AS id FROM r GROUP BY x", ["x", "y", "id"]
     rest = f"LIMIT {limit} OFFSET {offset}"
     types = [*kinds, "int"]
-    db, duck = make_database(backend), duckdb.connect()
+    db, duck = make_database(backend), empty_duckdb()
     db.create_table("r", dict(zip(("x", "y", "id"), types, strict=True)))
     duck.execute(f"CREATE TABLE r (x {TYPES[types[0]]}, y {TYPES[types[1]]}, id BIGINT)")
     view = db.create_view("v", f"{select} ORDER BY {order} {rest}")
@@ -77,8 +78,7 @@ def test_a_limit_shows_the_rows_that_duckdb_sorts_to_the_front(backend: str, dat
             batch.delete("r", [rows[i] for i in gone])
         rows = [each for i, each in enumerate(rows) if i not in gone] + new
         duck.execute("DELETE FROM r")
-        if rows:
-            duck.executemany("INSERT INTO r VALUES (?, ?, ?)", rows)
+        insert_rows(duck, "r", rows)
         expected = _sorted_rows(duck, select, order, names, rest)
         assert expected == list(view)
         assert Counter(expected) == Counter(dict(view.items()))

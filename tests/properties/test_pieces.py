@@ -25,6 +25,7 @@ from ivme.query.rule import parse_rule
 from ivme.structure.analysis import analyse
 from ivme.structure.fracture import unbroken
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.properties.test_request import run
 from tests.random_queries import queries, updates
 
@@ -37,7 +38,7 @@ def pieces_for(query: Query) -> tuple[PieceRule, ...]:
     return pieces_of(Residuals(leaves), nodes, inputs, frozenset(query.output))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(50), deadline=None, suppress_health_check=list(HealthCheck))
 @given(query=queries(max_atoms=6, max_variables=7))
 def test_pieces_are_a_join_tree_of_all_atoms(query: Query) -> None:
     assume(query.input and query.output)
@@ -54,7 +55,7 @@ def test_pieces_are_a_join_tree_of_all_atoms(query: Query) -> None:
         assert earlier.intersection(piece.schema) <= above, "what was known before is in the parent"
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=list(HealthCheck))
 @given(query=queries(max_atoms=5, max_variables=6))
 def test_the_steps_cost_what_was_compared(query: Query) -> None:
     """The exponent by which pieces are chosen is that of the program's steps, which is printed."""

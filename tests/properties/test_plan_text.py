@@ -9,10 +9,11 @@ from ivme.compile import compile_plan
 from ivme.errors import PlanError
 from ivme.plan.plan_text import plan_text, read_plan
 from ivme.query.model import Query
+from tests.example_counts import examples
 from tests.random_queries import queries
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     query=st.one_of(queries(max_atoms=4), queries(max_atoms=4, aggregates=True, constants=True)),
     strategy=st.sampled_from([None, None, "skew", "marks", "recursive", "recompute"]),

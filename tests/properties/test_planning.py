@@ -13,6 +13,7 @@ import ivme
 from ivme.plan.strategy.options import CHOICES
 from ivme.plan.strategy.strategies import STRATEGIES
 from ivme.query.rule import parse_rule
+from tests.example_counts import examples
 from tests.random_queries import rule_texts
 
 _PRODUCT = "Q(A, C, E, G) = R0(A, B), R1(B, C), R2(E, F), R3(F, G)"
@@ -55,7 +56,7 @@ _OPTIONS = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("strategy", [None, *STRATEGIES])
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(body=_BODIES, options=_OPTIONS)
 @example(body="Q(. | .) = R0(A, B), R1(B, C), R2(D)", options={})
 @example(body="Q(X, Z | .) = R0(A, B), R1(B, C), R2(X, Y), R3(Y, Z), R4(Z, X)", options={})

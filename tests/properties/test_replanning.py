@@ -17,6 +17,7 @@ from ivme.errors import PlanError
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
 from ivme.view import View
+from tests.example_counts import examples, some_of
 from tests.random_queries import Update, queries, updates
 from tests.skew_checks import Twins, check_answers, whole_result
 
@@ -86,7 +87,7 @@ def run(text: str, steps: list[Update], plans: list[dict[str, Any]], batch: int,
         assert expected == {row: weight for row, weight in total.items() if weight}
 
 
-@pytest.mark.parametrize("text", SHAPES)
+@pytest.mark.parametrize("text", some_of(SHAPES, *SHAPES[::2]))
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_answers_stay_right_while_plans_change(text: str, data: Any) -> None:
@@ -95,7 +96,7 @@ def test_answers_stay_right_while_plans_change(text: str, data: Any) -> None:
     run(text, steps, plans, data.draw(st.sampled_from([1, 3])), follow=data.draw(st.booleans()))
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_answers_stay_right_while_parts_are_maintained_for_requests_and_then_not(data: Any) -> None:
     """By default, the triangles in the middle are a part that is maintained."""

@@ -19,6 +19,7 @@ from ivme.plan.assemble.request_blueprint import summable
 from ivme.plan.strategy.request import mixture
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.example_counts import examples
 from tests.random_queries import Update, queries, updates
 from tests.skew_checks import Twins, check_answers, whole_result
 
@@ -111,7 +112,7 @@ def _check_changes(twins: Twins) -> None:
 
 
 @pytest.mark.parametrize("text", SHAPES)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
     query = parse_rule(text)
@@ -119,7 +120,7 @@ def test_requests_are_answered_like_the_oracle(text: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize("text", PIECED)
-@settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_rows_off_pieces_are_those_of_the_oracle(text: str, data: Any) -> None:
     query = parse_rule(text)
@@ -128,7 +129,7 @@ def test_rows_off_pieces_are_those_of_the_oracle(text: str, data: Any) -> None:
 
 
 @pytest.mark.parametrize(("text", "summed", "filtered"), MIXED)
-@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_requests_over_maintained_parts_are_answered_like_the_oracle(
     text: str, summed: str, filtered: bool, data: Any

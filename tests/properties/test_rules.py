@@ -17,13 +17,17 @@ PAIRS = [
     pair.split("\n")
     for pair in (Path(__file__).parent / "rule_queries.txt").read_text(encoding="utf-8").strip().split("\n\n")
 ]
-_BATCHES = {"native": 6, "pure": 3}
 
 
-@pytest.mark.parametrize("backend", ["native", "pure"])
+@pytest.mark.parametrize(
+    ("backend", "batches"),
+    [("native", 3), *(pytest.param(*each, marks=pytest.mark.long) for each in (("native", 6), ("pure", 3)))],
+)
 @pytest.mark.parametrize(("rule", "query"), PAIRS, ids=[rule for rule, _ in PAIRS])
-def test_a_rule_is_answered_like_duckdb_answers_its_sql(rule: str, query: str, backend: str, tmp_path: Path) -> None:
-    check_followed(Engine(backend, tmp_path), rule, query, _BATCHES[backend])
+def test_a_rule_is_answered_like_duckdb_answers_its_sql(
+    rule: str, query: str, backend: str, batches: int, tmp_path: Path
+) -> None:
+    check_followed(Engine(backend, tmp_path), rule, query, batches)
 
 
 REQUESTS = [

@@ -16,6 +16,7 @@ from ivme.errors import PlanError
 from ivme.plan.strategy.options import Options
 from ivme.plan.strategy.strategies import plan_with
 from ivme.query.rule import parse_rule
+from tests.example_counts import some_of
 from tests.random_queries import queries, updates
 from tests.skew_checks import run_stream
 
@@ -84,6 +85,8 @@ VARIED = [
     "Q(SUM(X), AVG(X)) = R(A), S(A, B), T(B, X)",
 ]
 
+SHAPES = TRIANGLES + HIERARCHICAL + COUNTS + SELF_JOINS
+
 EPSILONS = [Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(2, 3), Fraction(1)]
 FEW = settings(max_examples=2, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -106,7 +109,7 @@ def stream(data: Any, text: str, *, nulls: bool = False, options: dict[str, Any]
     )
 
 
-@pytest.mark.parametrize("text", TRIANGLES + HIERARCHICAL + COUNTS + SELF_JOINS)
+@pytest.mark.parametrize("text", some_of(SHAPES, *SHAPES[::2]))
 @FEW
 @given(data=st.data())
 def test_a_stream_is_answered_like_the_oracle_and_keeps_every_invariant(text: str, data: Any) -> None:
@@ -152,7 +155,7 @@ def random_query(data: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("text", TRIANGLES + HIERARCHICAL + COUNTS + SELF_JOINS + VARIED)
+@pytest.mark.parametrize("text", SHAPES + VARIED)
 @MANY
 @given(data=st.data())
 def test_many_streams_are_answered_like_the_oracle(text: str, data: Any) -> None:

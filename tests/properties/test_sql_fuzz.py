@@ -13,6 +13,7 @@ from ivme.errors import IvmeError, QueryError
 from ivme.query.ddl import parse_create_tables
 from ivme.query.model import Query, Table, table
 from ivme.query.sql import parse_sql
+from tests.example_counts import examples
 
 TABLES = [
     table("r", {"a": "int", "b": "int"}),
@@ -80,13 +81,13 @@ def test_the_texts_that_are_mutated_are_queries(text: str) -> None:
     assert parse_sql(text, TABLES).text == text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(mutated())
 def test_a_mutated_query_is_read_or_refused(text: str) -> None:
     read(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(WORDS), max_size=25).map(lambda words: "SELECT " + " ".join(words)))
 def test_a_random_list_of_words_is_read_or_refused(text: str) -> None:
     read(text)

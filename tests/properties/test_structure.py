@@ -56,7 +56,7 @@ def test_the_chosen_order_is_valid_and_access_top_and_has_the_widths_it_claims(q
     assert (choice.widths.dynamic, choice.widths.static) == order_widths(whole, choice.order.parents())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(cqaps(variables=4, edges=5, tiers="iosbb"))
 def test_the_best_order_is_the_best_of_all_forests(query: Cqap) -> None:
     chosen = best_order(query).widths
@@ -135,7 +135,7 @@ def hierarchical_cqaps(draw: st.DrawFn, tiers: str = "iobb") -> Cqap:
     return Cqap(hypergraph, pick["o"], pick["i"], pick["s"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(hierarchical_cqaps(tiers="iosbb"))
 def test_acc_top_of_a_canonical_order_has_the_least_widths(query: Cqap) -> None:
     order = canonical(query)
@@ -148,7 +148,7 @@ def test_acc_top_of_a_canonical_order_has_the_least_widths(query: Cqap) -> None:
     assert found == best_order(query).widths
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(hierarchical_cqaps(tiers="iosbb"))
 def test_among_hierarchical_fractures_cqap1_is_dynamic_width_one(query: Cqap) -> None:
     whole = fracture(query).whole
@@ -219,7 +219,7 @@ def test_a_join_tree_connects_the_edges_of_each_variable(query: Cqap) -> None:
             assert sum(above.get(label) not in homes for label in homes) == 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(cqaps(variables=5, edges=5, tiers="iob"))
 def test_free_connex_queries_are_those_with_an_access_top_order_of_static_width_one(query: Cqap) -> None:
     statics = [found[1] for p in every_elimination_order(query) if (found := order_widths(query, p)) is not None]

@@ -18,6 +18,7 @@ from ivme.query.model import Query
 from ivme.query.parse import as_asked, parse
 from tests import oracle
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import examples
 from tests.invariants import leaf
 from tests.random_queries import contents, rule_texts, updates
 
@@ -44,7 +45,7 @@ def check(finding: Finding, leaves: dict[str, tuple[tuple[str, ...], Counter[Any
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_reasons_are_true(backend: str, data: Any) -> None:
     text = data.draw(rule_texts(max_atoms=4, max_variables=5, constants=True))

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import ivme
 from ivme.errors import IvmeError, SchemaError, VerificationError
 from tests.databases import BACKENDS, make_database
-from tests.example_counts import examples
+from tests.example_counts import examples, some_of
 from tests.sharded_databases import local_database
 
 BIG = 2**53
@@ -40,7 +40,7 @@ ROWS: dict[str, list[Any]] = {
 DAY = datetime.date(2026, 1, 1)
 
 
-@pytest.fixture(params=[*BACKENDS, "sharded"])
+@pytest.fixture(params=some_of([*BACKENDS, "sharded"], *BACKENDS))
 def db(request: Any, tmp_path: Path) -> Any:
     made: Any = local_database(tmp_path, 3) if request.param == "sharded" else make_database(request.param)
     for name, schema in TABLES.items():

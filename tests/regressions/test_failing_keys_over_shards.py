@@ -14,6 +14,7 @@ import pytest
 
 import ivme
 from ivme.errors import ExpressionError
+from tests.example_counts import some_of
 from tests.sharded_databases import local_database, reopened
 
 QUERIES = [
@@ -54,7 +55,7 @@ def applied(db: Any, batch: list[tuple[str, tuple[Any, ...], int]]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("query", [*QUERIES[:2], *(pytest.param(each, marks=pytest.mark.long) for each in QUERIES[2:])])
+@pytest.mark.parametrize("query", some_of(QUERIES, QUERIES[0]))
 def test_shards_refuse_the_batches_that_one_engine_refuses(query: str, tmp_path: Path) -> None:
     chance = random.Random(query)
     with ivme.Database() as one, local_database(tmp_path, 3) as several:

@@ -15,6 +15,7 @@ import pytest
 import ivme
 from ivme.errors import DataError, ExpressionError, UnsupportedError
 from tests.databases import BACKENDS, make_database
+from tests.example_counts import some_of
 from tests.sharded_databases import local_database
 
 ROWS = [(3, 0, "x", None), (4, 2, "12", datetime.date(2026, 1, 1)), (0, 0, "7", None), (None, 5, None, None)]
@@ -53,7 +54,7 @@ def sorted_rows(view: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("way", ["one by one", "few", "many", "before"])
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", some_of(BACKENDS, "native"))
 @pytest.mark.parametrize(("query", "expected"), GUARDED)
 def test_what_where_drops_is_not_computed(query: str, expected: list[Any], backend: str, way: str) -> None:
     db = fill(make_database(backend))

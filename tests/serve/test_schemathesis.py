@@ -28,7 +28,7 @@ def operations(address: str) -> list[Any]:
 
 @pytest.mark.parametrize(
     "examples",
-    [int(os.environ.get("IVME_REQUESTS", "3")), pytest.param(500, marks=pytest.mark.long)],
+    [int(os.environ.get("IVME_REQUESTS", "2")), pytest.param(500, marks=pytest.mark.long)],
 )
 @pytest.mark.parametrize("mode", list(GenerationMode))
 def test_no_request_makes_the_server_fail(examples: int, mode: GenerationMode) -> None:

@@ -22,18 +22,23 @@ HERE = Path(__file__).parent
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents:
+        if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")
-def archives() -> Path:
-    """The folder with the archive of classes, for this process's session and for those of subprocesses."""
+def archives(request: pytest.FixtureRequest) -> Path:
+    """The folder of the archive of classes, for this process's session and for those of subprocesses.
+
+    The long run makes the archive, which takes as much as ten starts save: the default run starts Spark
+    twice. Where it is there, it is used.
+    """
     try:
         find_java()
     except SparkError as error:
         pytest.skip(f"no Java to run Spark on: {error}")
-    make_class_archive(ARCHIVES)
+    if request.config.getoption("markexpr", "") == "long":
+        make_class_archive(ARCHIVES)
     return ARCHIVES
 
 

@@ -126,6 +126,7 @@ def test_a_million_changes_and_twenty_kills_lose_and_double_nothing(tmp_path: Pa
     check_torture(torture)
 
 
+@pytest.mark.long
 def test_rows_of_a_batch_that_was_never_applied_wait_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_table_that_is_added_is_loaded_and_its_views_and_sinks_with_it(spark: 
     assert [] == [event for event in events if isinstance(event, Applied)]
 
 
+@pytest.mark.long
 def test_a_view_that_is_written_otherwise_brings_its_sinks_along(spark: Any, tmp_path: Path) -> None:
     flights = Flights(tmp_path)
     ran(spark, flights.file)
@@ -199,6 +200,7 @@ def _waiting(spark: Any, flights: Flights) -> Driver:
     return Driver(spark, read_pipeline(flights.file))
 
 
+@pytest.mark.long
 def test_rows_are_taken_again_once_they_can_be(spark: Any, tmp_path: Path) -> None:
     flights = Flights(tmp_path)
     driver = _waiting(spark, flights)
@@ -251,6 +253,7 @@ def test_a_redelivered_key_is_set_aside_alone(spark: Any, tmp_path: Path) -> Non
     assert [3] == pq.read_table(driver.quarantine.letters("airports", 10)[0]).column("id").to_pylist()
 
 
+@pytest.mark.long
 def test_a_crash_after_rows_were_set_aside_gives_sinks_the_rest(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

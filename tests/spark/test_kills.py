@@ -141,7 +141,8 @@ def test_a_pipeline_runs_over_spark_connect_and_a_stream_is_refused_by_name_ther
     assert "table routes has a stream of changes, which needs Spark's driver in this process" in refused.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_continuous_run_follows_new_files_and_stops_cleanly_at_a_signal(
     archives: Path, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -152,7 +152,7 @@ views:
 """
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [3, pytest.param(300, marks=pytest.mark.long)])
 def test_filters_mean_what_spark_means(spark: Any, tmp_path: Path, count: int) -> None:
     """Random conditions over columns of all types with NULL, asked of the name and of a plain copy."""
     made = spark.range(60).selectExpr(

@@ -301,6 +301,7 @@ def test_sinks_get_a_batch_once_that_the_shards_had_when_the_driver_died(
     flights.check_sinks()
 
 
+@pytest.mark.long
 def test_a_host_that_is_killed_between_the_record_and_the_sinks_changes_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

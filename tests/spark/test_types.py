@@ -31,7 +31,10 @@ def read(spark: SparkSession, frames: dict[str, DataFrame], query: str) -> list[
     return [tuple(row) for row in view_frame(spark, query, parsed, frames).collect()]
 
 
-@pytest.mark.parametrize(("query", "expected"), ANSWERS)
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [pytest.param(*each, marks=pytest.mark.long if number % 2 else ()) for number, each in enumerate(ANSWERS)],
+)
 def test_spark_answers_alike(
     spark: SparkSession, frames: dict[str, DataFrame], query: str, expected: list[Any]
 ) -> None:

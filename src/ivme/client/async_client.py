@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from ssl import SSLContext
@@ -18,6 +18,7 @@ import pyarrow as pa
 from ivme.client.async_view import AsyncTable, AsyncView
 from ivme.client.connection import RemoteDatabase
 from ivme.client.remote_batch import RemoteBatch
+from ivme.definitions.single_changes import Changes
 from ivme.engine.runtime.positions import read_progress
 from ivme.query.types import Type
 from ivme.statements.result import Result
@@ -186,6 +187,10 @@ class AsyncDatabase:
     async def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None:
         """Inserts as many copies of each row as its weight; a negative weight deletes copies."""
         await self.run(lambda remote: remote.apply(table, rows, weights, round_floats=round_floats))
+
+    async def apply_batches(self, batches: Iterable[Changes]) -> int:
+        """Applies batches one after the other, each all or nothing, and returns how many there were."""
+        return await self.run(lambda remote: remote.apply_batches(batches))
 
     async def upsert(self, table: str, rows: Any, *, round_floats: bool = False) -> None:
         """Inserts rows, each in place of the row with the same primary key."""

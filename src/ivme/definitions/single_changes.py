@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+from ivme.errors import DataError, IvmeError
+
+Change = tuple[str, Any, Any]
+"""A table, rows, and their weight."""
+
+Changes = Mapping[str, Any] | Iterable[tuple[str, Any] | Change]
+"""A batch: rows to insert by table, or changes."""
 
 
 class Changing(Protocol):
     """What a batch can do to a table."""
+
+    def insert(self, table: str, rows: Any, *, round_floats: bool = False) -> None: ...
+    def delete(self, table: str, rows: Any, *, strict: bool = True) -> None: ...
 
     def delete_keys(self, table: str, keys: Any, *, strict: bool = True) -> None: ...
     def apply(self, table: str, rows: Any, weights: Any, *, round_floats: bool = False) -> None: ...
@@ -79,3 +90,64 @@ class SingleChanges(ABC):
         """Deletes all rows of a table."""
         with self.batch() as batch:
             batch.truncate(table)
+
+    def apply_batches(self, batches: Iterable[Changes]) -> int:
+        """Applies batches one after the other, each all or nothing, and returns how many there were.
+
+        A batch is a dict from tables to the rows to insert, or a list of changes: the table, the rows and, unless they
+        are inserted, their weight, which is -1 for rows to delete (or a list with a weight for each row). One batch is
+        taken from `batches` ahead: while a batch is applied, the Arrow data of the next are encoded on another thread.
+
+        If a batch fails, those before it have been applied, and those behind it have not.
+        """
+        applied = 0
+        coming: Iterator[Changes] = iter(batches)
+        begun: Callable[[], None] | None = None
+        while True:
+            try:
+                following = self._begin_batch(changes_of(next(coming)))
+            except StopIteration:
+                following = None
+            except Exception:
+                if begun is not None:
+                    begun()
+                raise
+            if begun is not None:
+                try:
+                    begun()
+                except IvmeError as error:
+                    error.add_note(f"in batch {applied} (from 0) of apply_batches; those before it have been applied")
+                    raise
+                applied += 1
+            if following is None:
+                return applied
+            begun = following
+
+    def _begin_batch(self, changes: Sequence[Change]) -> Callable[[], None]:
+        """What applies a batch later."""
+
+        def apply() -> None:
+            with self.batch() as batch:
+                for table, rows, weight in changes:
+                    if type(weight) is not int or abs(weight) != 1:
+                        batch.apply(table, rows, weight)
+                    else:
+                        (batch.insert if weight > 0 else batch.delete)(table, rows)
+
+        return apply
+
+
+def changes_of(batch: Changes) -> list[Change]:
+    """The changes of a batch, each with its weight."""
+    if isinstance(batch, Mapping):
+        return [(table, rows, 1) for table, rows in batch.items()]
+    changes: list[Change] = []
+    given: list[Any] = list(batch) if isinstance(batch, Iterable) else [batch]
+    for number, change in enumerate(given):
+        if not isinstance(change, tuple) or len(change) not in (2, 3) or not isinstance(change[0], str):
+            raise DataError(
+                f"change {number} of a batch is not (table, rows) or (table, rows, weight), as in "
+                f'("orders", rows) or ("orders", rows, -1); a batch of inserts may also be a dict: {{"orders": rows}}'
+            )
+        changes.append((change[0], change[1], change[2] if len(change) == 3 else 1))
+    return changes

@@ -87,6 +87,13 @@ public:
         return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
     }
 
+    // The dictionaries of strings, and how often codes of theirs were taken back.
+    void note_sweeps(std::vector<std::pair<const Dictionary*, uint64_t>>& sweeps) const {
+        for (const ArrowColumn& column : columns_) {
+            if (column.dictionary) sweeps.emplace_back(column.dictionary, column.dictionary->sweeps());
+        }
+    }
+
     // In place of columns with loose strings there is None.
     static nb::object shown(const std::vector<const int64_t*>& shared, Array<int64_t>&& codes, size_t rows,
                             const nb::object& array, const std::vector<unsigned>& loose) {
@@ -119,9 +126,9 @@ private:
         std::atomic<bool> are_new = false;
     };
 
-    // Makes strings of a column loose that nobody compares, if most are new, as a sample says. Of one whose strings were
-    // nearly all known no sample is taken for some batches, and of one whose strings were nearly all new for twice as
-    // many as the last time: values that repeat after a while are found out.
+    // Makes strings of a column loose that nobody compares, if most are new, as a sample says. Of one whose strings
+    // were nearly all known no sample is taken for some batches, and of one whose strings were nearly all new for twice
+    // as many as the last time: values that repeat after a while are found out.
     void look_whether_loose(size_t column, EncodingJob& job, Brought& brought) const {
         Unsampled& unsampled = unsampled_[column];
         if (unsigned left = unsampled.batches) {

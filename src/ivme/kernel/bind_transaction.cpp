@@ -151,6 +151,7 @@ void bind_transaction(nb::module_& m) {
     nb::class_<EncodedRows>(m, "EncodedRows")
         .def("__len__", [](const EncodedRows& rows) { return rows.n; })
         .def("columns", &EncodedRows::columns);
+    nb::class_<RowsAhead>(m, "RowsAhead").def("finish", &RowsAhead::finish);
     nb::class_<RowGate>(m, "RowGate")
         .def(nb::init<const nb::object&, nb::dict, nb::object, size_t>())
         .def_rw("is_open", &RowGate::is_open)
@@ -158,6 +159,7 @@ void bind_transaction(nb::module_& m) {
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
         .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
+        .def("encode_ahead", &RowGate::encode_ahead, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
         .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));

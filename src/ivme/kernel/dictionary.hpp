@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -36,17 +37,18 @@ public:
 
     // What the strings weigh that the last sweep kept, and those that came since: long ones weigh more, and half where
     // that sweep found all of them held, as the next is likely to.
-    uint64_t kept() const { return kept_; }
-    uint64_t added() const { return all_held_ ? added_ / 2 : added_; }
+    uint64_t kept() const { return kept_ + known_held(); }
+    uint64_t added() const {
+        uint64_t added = added_ - known_held();
+        return all_held_ ? added / 2 : added;
+    }
     static uint64_t weight(size_t length) { return 1 + length / 64; }
     // What all strings weigh that ever came; under the lock, so that one can tell what came in between.
     uint64_t ever_added() const { return ever_added_; }
-    // Strings of this weight that came since the last sweep are held: rows that are stored have them.
-    void keep(uint64_t weight) {
-        weight = std::min(weight, added_);
-        added_ -= weight;
-        kept_ += weight;
-    }
+    // Strings of this weight that came since the last sweep are held: rows that are stored have them. Without the lock.
+    void keep(uint64_t weight) { known_held_ += weight; }
+    // How often codes were taken back; without the lock. Codes of rows that are not stored may be others' from then on.
+    uint64_t sweeps() const { return sweeps_; }
 
     bool holds(int64_t code) const { return place(code) < high() && !is_free(static_cast<uint32_t>(place(code))); }
 
@@ -209,6 +211,7 @@ public:
     void sweep(const uint64_t* marks) {
         auto is_kept = [&](uint32_t id) { return marks[id / 64] >> (id % 64) & 1 && !is_free(id); };
         all_held_ = are_all(is_kept);
+        known_held_ = 0;
         if (all_held_) {
             kept_ += std::exchange(added_, 0);
             return;
@@ -223,6 +226,7 @@ public:
             ++strings;
             end = id + 1;
         }
+        ++sweeps_;
         if (strings < size()) rebuild(is_kept, strings, bytes, end);
         kept_ = kept;
         added_ = 0;
@@ -241,6 +245,8 @@ private:
     // Beside a string's word: it is not in the table.
     static constexpr uint64_t LOOSE = uint64_t{1} << StoredText::BITS;
     static constexpr size_t BLOCK_OF_STRINGS = 32;
+
+    uint64_t known_held() const { return std::min(known_held_.load(), added_); }
 
     // What no string's code is.
     int64_t absent() const { return base_ - 1; }
@@ -374,6 +380,8 @@ private:
     uint32_t free_ = NIL;
     size_t loose_ = 0;
     uint64_t kept_ = 0, added_ = 0, ever_added_ = 0;
+    std::atomic<uint64_t> known_held_ = 0;  // of what was added
+    std::atomic<uint64_t> sweeps_ = 0;
     bool all_held_ = false;
 };
 

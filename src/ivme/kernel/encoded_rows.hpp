@@ -39,13 +39,19 @@ struct EncodedRows {
     // The rows are in a table now, so that it holds the strings that came with them.
     void keep_strings(Heap& heap) const {
         for (const auto& [dictionary, weight] : brought) {
-            std::unique_lock lock(dictionary->mutex);
             dictionary->keep(weight);
         }
         if (!brought.empty()) heap.hold_codes(n);
     }
 
+    // Whether the codes may be others' by now.
+    bool are_outdated() const {
+        return std::any_of(sweeps.begin(), sweeps.end(),
+                           [](const auto& seen) { return seen.first->sweeps() != seen.second; });
+    }
+
     size_t n = 0, entry = 0, generation = 0;
+    std::vector<std::pair<const Dictionary*, uint64_t>> sweeps;  // how many there had been before
     std::vector<const int64_t*> shared;
     std::vector<unsigned> loose;  // columns with loose strings, which nothing but the table takes
     Array<int64_t> codes, outputs;

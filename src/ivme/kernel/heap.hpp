@@ -58,6 +58,8 @@ public:
     // Makes them so from one place to another; the caller has the dictionary for itself.
     void enter(unsigned column, size_t first, size_t end);
     Dictionary* loose(unsigned column) const { return loose_[column]; }
+    // Whether rows that come may be compared by strings that are loose; those that go are.
+    bool compares_strings() const { return has_loose_ && !keyed_; }
 
     // The weight of a row.
     int64_t get(const int64_t* row);

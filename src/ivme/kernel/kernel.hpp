@@ -112,7 +112,10 @@ public:
 
     // Triggers one after the other or, if they are over many rows, on several threads, to the same effect; within what
     // can be undone.
-    void run_jobs(const std::vector<Job>& jobs) { team_.run(jobs, machine); }
+    // What comes `behind` them, on this thread, may be done while rows are stored in tables.
+    void run_jobs(const std::vector<Job>& jobs, const std::function<void()>& behind = {}) {
+        team_.run(jobs, machine, behind);
+    }
 
     // Gives back what a large batch needed.
     void trim(Trigger& trigger) {
@@ -179,9 +182,10 @@ public:
         for (const Dictionary* dictionary : ordering_) held.emplace_back(dictionary->mutex);
         return held;
     }
-    // And none while rows are written.
-    HeldStrings hold_dictionaries() const {
+    // And none while rows are written, if that `compares` strings of tables.
+    HeldStrings hold_dictionaries(bool compares = true) const {
         HeldStrings held = hold_ordering();
+        if (!compares) return held;
         for (const Dictionary* dictionary : comparing_) held.emplace_back(dictionary->mutex);
         return held;
     }
@@ -191,6 +195,8 @@ public:
     bool is_sweep_due(const std::vector<Dictionary*>& dictionaries, uint64_t least) const {
         uint64_t strings = 0, kept = 0, added = 0, entries = 0, shrunk = dropped_;
         for (const Dictionary* each : dictionaries) {
+            std::shared_lock held(each->mutex, std::try_to_lock);
+            if (!held) return false;  // rows of the next batch are encoded just now
             strings += each->size();
             kept += each->kept();
             added += each->added();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "row_path.hpp"
+#include "rows_ahead.hpp"
 #include "state_lock.hpp"
 
 namespace ivme {
@@ -43,6 +44,22 @@ public:
             nb::object kept = entries_[rows->entry].kept;
             if (!nb::cast<RowPath&>(kept).encode_arrow(capsules, *rows, weight > 0)) return;
             made = nb::cast(rows.release(), nb::rv_policy::take_ownership);
+        });
+        return made;
+    }
+
+    // The same, begun beside whatever follows; None if that does not pay, or the batch path has to take it.
+    nb::object encode_ahead(nb::handle table, const nb::tuple& capsules, int64_t weight) {
+        nb::object made = nb::none();
+        if (!may_take(table) || memory_room >= 0 || allocation_budget >= 0) return made;
+        alone([&] {
+            PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
+            if (!number) return;
+            size_t entry = PyLong_AsSize_t(number);
+            auto ahead = std::make_unique<RowsAhead>(entries_[entry].kept);
+            ahead->rows->entry = entry;
+            ahead->rows->generation = generation_;
+            if (ahead->begin(capsules, weight > 0)) made = nb::cast(ahead.release(), nb::rv_policy::take_ownership);
         });
         return made;
     }
@@ -226,7 +243,7 @@ private:
         if (PyDict_GET_SIZE(open_reads_.ptr())) return false;
         for (const auto& [object, weight] : given) {
             auto& rows = nb::cast<EncodedRows&>(object);
-            if (rows.generation != generation_) return false;
+            if (rows.generation != generation_ || rows.are_outdated()) return false;
             const Entry& entry = entries_[rows.entry];
             if ((weight < 0 && !entry.deletes) || !entry.path->is_worth_trying()) return false;
             parts.push_back({entry.path, entry.kept, &rows, weight, {}});
@@ -250,17 +267,27 @@ private:
         }
         if (logged.end) logged.end->frame(logged.record, logged.text, logged.durable);
         auto lock = kernel.writing();
-        auto strings = kernel.hold_dictionaries();
+        bool compares = std::any_of(parts.begin(), parts.end(),
+                                    [](const Part& part) { return part.path->compares_strings(part.weight); });
+        auto strings = kernel.hold_dictionaries(compares);
         ViewChain* chain = chain_of(parts);
         if (chain) chain->begin();
         bool done = succeeds([&] {
             kernel.undoably([&] {
                 std::vector<Job> jobs;
                 for (Part& part : parts) part.path->add_jobs(*part.rows, part.weights.data(), jobs);
-                kernel.run_jobs(jobs);
-                for (Part& part : parts) part.path->run_parts(*part.rows, part.weights.data());
-                for (Part& part : parts) part.path->collect(*part.rows, part.weights.data());
-                if (chain) chain->propagate(false);
+                auto propagate = [&] {
+                    for (Part& part : parts) part.path->collect(*part.rows, part.weights.data());
+                    if (chain) chain->propagate(false);
+                };
+                // N, which heavy and light parts go by, is known when all rows are stored.
+                bool waits =
+                    std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.path->has_parts(); });
+                kernel.run_jobs(jobs, waits ? std::function<void()>() : propagate);
+                if (waits) {
+                    for (Part& part : parts) part.path->run_parts(*part.rows, part.weights.data());
+                    propagate();
+                }
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
                 if (chain) chain->announce();
                 if (logged.end) logged.append();

@@ -109,6 +109,8 @@ public:
     // Whether views that many rows may unbalance are likely to stay as they are.
     bool is_worth_trying() const { return are_worth_trying(balances_) && (!chain_ || chain_->is_worth_trying()); }
     const std::vector<Balance*>& balances() const { return balances_; }
+    // Whether views over it, or further on, have heavy and light parts.
+    bool has_parts() const { return !balances_.empty() || (chain_ && !chain_->balances.empty()); }
     // Rows came or went, and all is balanced.
     void passed(size_t n) const {
         for (Balance* balance : balances_) balance->passed(n);
@@ -142,15 +144,25 @@ public:
     // The codes of a record batch that has been validated; false if the batch path has to take it. Strings that only
     // come may be loose.
     bool encode_arrow(const nb::tuple& capsules, EncodedRows& rows, bool comes) const {
+        const ArrowArray* array = begin_arrow(capsules, rows, comes);
+        if (!array) return false;
+        nb::gil_scoped_release release;
+        return finish_arrow(*array, rows, kernel_.team().threads);
+    }
+    // What is to be encoded, as long as `rows` last; null as before.
+    const ArrowArray* begin_arrow(const nb::tuple& capsules, EncodedRows& rows, bool comes) const {
         auto [schema, array] = GivenArrow(capsules);
-        if (!arrow_ || !array->length || !arrow_->takes(*schema, *array)) return false;
+        if (!arrow_ || !array->length || !arrow_->takes(*schema, *array)) return nullptr;
         rows.n = static_cast<size_t>(array->length);
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
         if (comes) rows.loose = loose_;
-        nb::gil_scoped_release release;
-        if (!arrow_->encode_all(*array, rows.shared, rows.codes, rows.brought, rows.loose, kernel_.team().threads))
-            return false;
+        arrow_->note_sweeps(rows.sweeps);
+        return array;
+    }
+    // Without the GIL, and without any lock: others may write meanwhile.
+    bool finish_arrow(const ArrowArray& array, EncodedRows& rows, unsigned threads) const {
+        if (!arrow_->encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, threads)) return false;
         std::vector<const int64_t*> columns = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
@@ -161,6 +173,17 @@ public:
     bool compute(const nb::object& object, EncodedRows& rows) const {
         return !expressions_ || computes(rows) ||
                (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
+    }
+
+    // Whether storing such rows compares strings of tables.
+    bool compares_strings(int64_t weight) const {
+        return weight < 0 || std::any_of(
+                                 runs_.begin(), runs_.end(),
+                                 [&](const RowRun& run) {
+                                     const auto& heaps = kernel_.trigger(run.trigger).heaps;
+                                     return std::any_of(heaps.begin(), heaps.end(),
+                                                        [](const Heap* heap) { return heap->compares_strings(); });
+                                 });
     }
 
     // The triggers that encoded rows go through, but for those of views with heavy and light parts.
@@ -193,6 +216,7 @@ public:
         for (const RowRun& run : runs_) kernel_.trim(kernel_.trigger(run.trigger));
     }
     Kernel& kernel() { return kernel_; }
+    unsigned threads() const { return kernel_.team().threads; }
 
 private:
     using Words = std::vector<int64_t>;

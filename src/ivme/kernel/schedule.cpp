@@ -1,6 +1,7 @@
 #include "schedule.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "workers.hpp"
 
@@ -93,23 +94,23 @@ void Schedule::add_steps(size_t job, size_t piece, const Trigger& trigger, const
         const auto* store = std::get_if<StoreStep>(&step);
         unsigned parts = store ? shapes_[job].parts[stored++] : 0;
         if (!parts) {
-            add_node(job, piece, number, WHOLE, first_pace(step));
+            add_node(job, piece, number, WHOLE, store, first_pace(step));
             claim_step(nodes_.size() - 1, step, own);
         }
         // Rows that come are stored in parts, which do not wait for each other.
         for (unsigned part = 0; part < parts; ++part) {
-            add_node(job, piece, number, static_cast<int>(part), part ? 5 : 10);
+            add_node(job, piece, number, static_cast<int>(part), true, part ? 5 : 10);
             claim(nodes_.size() - 1, store->heap, false);
         }
     }
 }
 
-void Schedule::add_node(size_t job, size_t piece, size_t step, int part, float pace) {
-    nodes_.push_back({job, piece, step, part, pace, 0, {}});
+void Schedule::add_node(size_t job, size_t piece, size_t step, int part, bool stores, float pace) {
+    nodes_.push_back({job, piece, step, part, stores, pace, 0, {}});
 }
 
 void Schedule::add_whole(size_t job, const Trigger& trigger) {
-    add_node(job, 0, ALL_STEPS, WHOLE, 15 * static_cast<float>(trigger.steps.size()));
+    add_node(job, 0, ALL_STEPS, WHOLE, false, 15 * static_cast<float>(trigger.steps.size()));
     size_t node = nodes_.size() - 1;
     claim(node, &trigger, true);
     for (const Delta& delta : trigger.registers) claim(node, &delta, true);
@@ -194,7 +195,7 @@ void Schedule::begin(const std::vector<Job>& jobs) {
         for (const Input& input : inputs_[node.job][node.piece]) rows += input.n;
         node.waits = node.to_wait_for;
         node.cost = node.pace * static_cast<float>(rows);
-        node.height = 0;
+        node.height = node.stores ? 0 : behind_time_;
         for (size_t next : node.next) node.height = std::max(node.height, nodes_[next].height);
         node.height += node.cost;
         total += node.cost;
@@ -206,11 +207,14 @@ void Schedule::begin(const std::vector<Job>& jobs) {
         if (!nodes_[i].waits) ready_.push_back(i);
     }
     running_ = 0;
+    steps_left_ = 0;
+    for (const Node& node : nodes_) steps_left_ += !node.stores;
     failed_ = NOBODY;
     error_ = nullptr;
 }
 
-void Schedule::run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes) {
+void Schedule::run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes, const std::function<void()>& behind) {
+    behind_ = behind ? &behind : nullptr;
     begin(jobs);
     Workers::shared().run(count_of(lanes), [&](unsigned number) { work(lanes[number], number == 0); });
     if (error_) std::rethrow_exception(error_);
@@ -225,7 +229,7 @@ void Schedule::work(const Lane& lane, bool is_first) {
         lock.unlock();
         bool is_done = true;
         try {
-            run_node(node, lane);
+            node == BEHIND ? run_behind() : run_node(node, lane);
         } catch (const Stopped&) {
             is_done = false;
         } catch (...) {
@@ -244,6 +248,7 @@ void Schedule::work(const Lane& lane, bool is_first) {
 size_t Schedule::taken(std::unique_lock<std::mutex>& lock, const Lane& lane, bool is_first) {
     for (;;) {
         std::erase_if(ready_, [&](size_t node) { return node > failed_; });
+        if (is_first && behind_ && !steps_left_ && failed_ == NOBODY) return BEHIND;
         if (!ready_.empty()) {
             auto higher = [&](size_t a, size_t b) {
                 return nodes_[a].height != nodes_[b].height ? nodes_[a].height < nodes_[b].height : a > b;
@@ -295,6 +300,13 @@ void Schedule::run_node(size_t number, const Lane& lane) {
     if (node.cost > 0) node.pace *= 0.75f + 0.25f * std::min(taken.count() / node.cost, 4.0f);
 }
 
+void Schedule::run_behind() {
+    auto begun = std::chrono::steady_clock::now();
+    (*std::exchange(behind_, nullptr))();
+    std::chrono::duration<float, std::nano> taken = std::chrono::steady_clock::now() - begun;
+    behind_time_ = 0.75f * behind_time_ + 0.25f * taken.count();
+}
+
 void Schedule::run_step(const Node& node, const Lane& lane) {
     Trigger& trigger = *(*jobs_)[node.job].trigger;
     const std::vector<Input>& inputs = inputs_[node.job][node.piece];
@@ -313,6 +325,8 @@ void Schedule::fail(size_t node) noexcept {
 }
 
 void Schedule::finish(size_t node) {
+    if (node == BEHIND) return;
+    steps_left_ -= !nodes_[node].stores;
     for (size_t next : nodes_[node].next) {
         if (!--nodes_[next].waits) ready_.push_back(next);
     }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
@@ -51,13 +52,14 @@ public:
     // Whether there is anything to do at the same time.
     bool is_wide() const { return is_wide_; }
 
-    // Runs all steps, each on one of these threads. If steps fail, what the first of them in the order of the jobs says
-    // is thrown; then others have been done or not, and the logs know.
+    // Runs all steps, each on one of these threads, and on the first of them what comes `behind`, if anything does, as
+    // soon as nothing but tables is left to do. If steps fail, what the first of them in the order of the jobs says is
+    // thrown; then others have been done or not, and the logs know.
     struct Lane {
         Machine& machine;
         UndoLog& log;
     };
-    void run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes);
+    void run(const std::vector<Job>& jobs, const std::vector<Lane>& lanes, const std::function<void()>& behind);
     // Of the job whose step failed.
     size_t failed_job() const { return failed_ < nodes_.size() ? nodes_[failed_].job : 0; }
 
@@ -66,7 +68,8 @@ private:
         size_t job, piece;
         size_t step;  // its number, or all steps of the trigger
         int part;     // of the step
-        float pace;   // how many nanoseconds it takes for a row, as it did lately
+        bool stores;
+        float pace;  // how many nanoseconds it takes for a row, as it did lately
         size_t to_wait_for = 0;
         std::vector<size_t> next;
         // In the batch that is under way:
@@ -80,13 +83,13 @@ private:
     };
     struct Stopped : std::exception {};  // thrown where a step is not wanted any more
 
-    static constexpr size_t NOBODY = ~size_t{0}, ALL_STEPS = ~size_t{0};
+    static constexpr size_t NOBODY = ~size_t{0}, ALL_STEPS = ~size_t{0}, BEHIND = NOBODY - 1;
     static constexpr int WHOLE = -1;
 
     static bool is_one(const Trigger& trigger);
     static size_t pieces_of(const Job& job);
     void add_steps(size_t job, size_t piece, const Trigger& trigger, const Trigger& own);
-    void add_node(size_t job, size_t piece, size_t step, int part, float pace);
+    void add_node(size_t job, size_t piece, size_t step, int part, bool stores, float pace);
     void add_whole(size_t job, const Trigger& trigger);
     void claim(size_t node, const void* thing, bool changes);
     void claim_step(size_t node, const Step& step, const Trigger& own);
@@ -96,6 +99,7 @@ private:
     void work(const Lane& lane, bool is_first);
     size_t taken(std::unique_lock<std::mutex>& lock, const Lane& lane, bool is_first);
     void run_node(size_t node, const Lane& lane);
+    void run_behind();
     void run_step(const Node& node, const Lane& lane);
     void fail(size_t node) noexcept;
     void finish(size_t node);
@@ -110,8 +114,11 @@ private:
     std::condition_variable changed_;
     std::vector<size_t> ready_;
     size_t running_ = 0;
-    std::atomic<uint64_t> finished_ = 0;   // nodes that ran
-    std::atomic<size_t> failed_ = NOBODY;  // the first node that failed
+    size_t steps_left_ = 0;                          // but for those that store rows
+    const std::function<void()>* behind_ = nullptr;  // if it is still to be done
+    float behind_time_ = 0;                          // how many nanoseconds that took lately
+    std::atomic<uint64_t> finished_ = 0;             // nodes that ran
+    std::atomic<size_t> failed_ = NOBODY;            // the first node that failed
     std::exception_ptr error_;
 };
 

@@ -14,18 +14,23 @@ public:
     Team(const Seed& seed, UndoLog* first, OldMaps* old, UndoLog::Turns* turns)
         : seed_(seed), old_(old), turns_(turns), logs_{first} {}
 
-    // One after the other, or on several threads if that pays.
-    void run(const std::vector<Job>& jobs, Machine& machine) {
+    // One after the other, or on several threads if that pays. What comes `behind` needs no tables.
+    void run(const std::vector<Job>& jobs, Machine& machine, const std::function<void()>& behind) {
         failed_run = 0;
-        if (!pays(jobs)) return run_in_order(jobs, machine);
-        Schedule& schedule = schedule_of(jobs);
-        if (!schedule.is_wide()) return run_in_order(jobs, machine);
+        Schedule* wide = nullptr;
+        if (pays(jobs)) wide = &schedule_of(jobs);
+        if (!wide || !wide->is_wide()) {
+            run_in_order(jobs, machine);
+            if (behind) behind();
+            return;
+        }
+        Schedule& schedule = *wide;
         complete();
         ++batches_shared;
         std::vector<Schedule::Lane> lanes{{machine, *logs_[0]}};
         for (size_t i = 1; i < threads; ++i) lanes.push_back({*members_[i - 1].machine, *logs_[i]});
         try {
-            schedule.run(jobs, lanes);
+            schedule.run(jobs, lanes, behind);
         } catch (...) {
             failed_run = schedule.failed_job();
             count(machine);

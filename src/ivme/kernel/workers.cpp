@@ -23,7 +23,13 @@ Workers& Workers::shared() {
     std::lock_guard guard(making);
 #ifndef _WIN32
     static bool known = false;
-    if (!known) pthread_atfork(nullptr, nullptr, [] { workers = nullptr; });
+    auto pause = [] {
+        if (Workers* there = workers.load()) there->pause();
+    };
+    auto go_on = [] {
+        if (Workers* there = workers.load()) there->go_on();
+    };
+    if (!known) pthread_atfork(pause, go_on, [] { workers = nullptr; });
     known = true;
 #endif
     if (!workers) workers = new Workers();
@@ -44,13 +50,13 @@ void Workers::run(unsigned threads, const Body& body) {
         std::lock_guard guard(mutex_);
         start(threads - 1);
         if (threads > 1) calls_.push_back(&call);
-        waiting_ = calls_.size();
+        count_waiting();
     }
     for (unsigned i = 1; i < threads; ++i) called_.notify_one();
     body(0);
     std::unique_lock lock(mutex_);
     std::erase(calls_, &call);
-    waiting_ = calls_.size();
+    count_waiting();
     if (call.inside) {
         lock.unlock();
         look_for([&] { return !call.inside; });
@@ -59,23 +65,75 @@ void Workers::run(unsigned threads, const Body& body) {
     left_.wait(lock, [&] { return !call.inside; });
 }
 
+void Workers::post(Task& task) {
+    {
+        std::lock_guard guard(mutex_);
+        start(1);
+        task.state = Task::State::posted;
+        tasks_.push_back(&task);
+        count_waiting();
+    }
+    called_.notify_one();
+}
+
+void Workers::join(Task& task) {
+    std::unique_lock lock(mutex_);
+    if (task.state == Task::State::posted) {
+        std::erase(tasks_, &task);
+        count_waiting();
+        lock.unlock();
+        task.work();
+        task.state = Task::State::done;
+        return;
+    }
+    if (task.state != Task::State::begun) return;
+    lock.unlock();
+    look_for([&] { return task.state == Task::State::done; });
+    lock.lock();
+    left_.wait(lock, [&] { return task.state == Task::State::done; });
+}
+
+void Workers::pause() {
+    std::unique_lock lock(mutex_);
+    left_.wait(lock, [&] { return !tasks_begun_; });
+    lock.release();
+}
+
 void Workers::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
-        called_.wait(lock, [&] { return !calls_.empty(); });
-        Call& call = *calls_.front();
-        unsigned number = call.next++;
-        ++call.inside;
-        if (call.next == call.end) calls_.pop_front();
-        waiting_ = calls_.size();
-        lock.unlock();
-        (*call.body)(number);
-        lock.lock();
-        if (!--call.inside) left_.notify_all();
+        called_.wait(lock, [&] { return waiting_ > 0; });
+        tasks_.empty() ? help(lock) : do_task(lock);
         lock.unlock();
         look_for([&] { return waiting_ > 0; });
         lock.lock();
     }
+}
+
+void Workers::help(std::unique_lock<std::mutex>& lock) {
+    Call& call = *calls_.front();
+    unsigned number = call.next++;
+    ++call.inside;
+    if (call.next == call.end) calls_.pop_front();
+    count_waiting();
+    lock.unlock();
+    (*call.body)(number);
+    lock.lock();
+    if (!--call.inside) left_.notify_all();
+}
+
+void Workers::do_task(std::unique_lock<std::mutex>& lock) {
+    Task& task = *tasks_.front();
+    tasks_.pop_front();
+    count_waiting();
+    task.state = Task::State::begun;
+    ++tasks_begun_;
+    lock.unlock();
+    task.work();
+    lock.lock();
+    --tasks_begun_;
+    task.state = Task::State::done;  // it may be gone from here on
+    left_.notify_all();
 }
 
 }  // namespace ivme

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -29,11 +30,26 @@ void look_for(Holds holds) {
     }
 }
 
+// Work that is begun beside its caller, who asks for its result later. It does not throw.
+struct Task {
+    std::function<void()> work;
+    enum class State : uint8_t { made, posted, begun, done };
+    std::atomic<State> state = State::made;
+};
+
 class Workers {
 public:
     using Body = std::function<void(unsigned)>;
 
     static Workers& shared();
+
+    // Gives a task to the next thread that has time; it goes before calls, which have a thread already.
+    void post(Task& task);
+    // Returns when a task is done, which this thread does if no other has begun it.
+    void join(Task& task);
+    // Between these two no task is under way, so that a process may be forked.
+    void pause();
+    void go_on() { mutex_.unlock(); }
 
     // Calls body(0) on this thread and, on others that have time, body(1) to body(threads - 1). Returns when all calls
     // that began have returned; those that did not begin are not made. The body does not throw.
@@ -49,12 +65,17 @@ private:
     Workers() = default;
     void start(unsigned threads) noexcept;
     void work();
+    void count_waiting() { waiting_ = calls_.size() + tasks_.size(); }
+    void help(std::unique_lock<std::mutex>& lock);
+    void do_task(std::unique_lock<std::mutex>& lock);
 
     static constexpr unsigned MOST = 256;
     std::mutex mutex_;
     std::condition_variable called_, left_;
     std::deque<Call*> calls_;
-    std::atomic<size_t> waiting_ = 0;  // calls that others may join
+    std::deque<Task*> tasks_;
+    unsigned tasks_begun_ = 0;
+    std::atomic<size_t> waiting_ = 0;  // calls that others may join, and tasks
     unsigned started_ = 0;
 };
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ivme import _kernel
 from ivme.algebra.exact import ExactSum
 from ivme.engine.ingest.feed import float_code
+from tests.example_counts import examples
 from tests.unit.kernel.programs import OneMap, column
 
 LARGEST = 1.7976931348623157e308
@@ -57,7 +58,7 @@ def same(one: float, other: float) -> bool:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(FLOATS, WEIGHTS), max_size=12), st.integers(1, 5))
 def test_sums_equal_those_of_fractions_whatever_their_batches(terms: list[tuple[float, int]], size: int) -> None:
     one = OneMap(1, ["f64"], ["float"])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme._kernel import BrokenCheck, Kernel
+from tests.example_counts import examples
 
 Row = tuple[int, ...]
 
@@ -126,7 +127,7 @@ BATCHES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(key=st.sampled_from([(), (0,), (0, 1)]), ring=st.booleans(), batches=BATCHES, looks=st.lists(ROWS, max_size=3))
 def test_tables_follow_a_counter(
     key: tuple[int, ...], ring: bool, batches: list[tuple[list[tuple[Row, int]], bool]], looks: list[Row]
@@ -168,7 +169,7 @@ def _is_right(rows: Counter[Row], key: tuple[int, ...], ring: bool) -> bool:
     return ring or all(weight >= 0 for weight in rows.values())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from([1, 1, 1, -1])), max_size=400), st.booleans())
 def test_rows_survive_compaction(changes: list[tuple[int, int]], keyed: bool) -> None:
     """Deletes of many rows around the others."""

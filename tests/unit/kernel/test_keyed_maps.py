@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme._kernel import Kernel, limit_allocations
+from tests.example_counts import examples
 from tests.unit.kernel.programs import OneMap, Path, column
 
 BATCHES = st.lists(
@@ -46,7 +47,7 @@ def guarded(path: Path) -> int:
     return path.kernel.add_reader(1, 1, [], [], [], [], [(path.s, [0], [0])])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(BATCHES)
 def test_a_join_with_a_keyed_map_is_that_with_an_index(batches: Any) -> None:
     plain, keyed = Path(), Path(keyed=True)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivme._kernel import NULL, Dictionary, Kernel
+from tests.example_counts import examples
 from tests.unit.kernel.programs import OneMap, column
 
 Changes = list[tuple[tuple[int, int, int], int]]
@@ -18,7 +19,7 @@ CHANGES = st.lists(st.tuples(st.tuples(*[st.integers(0, 4)] * 3), st.integers(-2
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.lists(CHANGES, max_size=8), st.integers(0, 4))
 def test_maps_and_all_kinds_of_indexes_follow_a_counter(batches: list[Changes], late: int) -> None:
     one, model = OneMap(3), Counter[Any]()

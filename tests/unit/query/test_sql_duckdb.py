@@ -113,7 +113,7 @@ def comparable(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("text", QUERIES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(database=databases(), parameters=st.tuples(SMALL, SMALL))
 def test_a_query_means_what_duckdb_says(
     connection: duckdb.DuckDBPyConnection, text: str, database: dict[str, Counter[Any]], parameters: tuple[Any, Any]

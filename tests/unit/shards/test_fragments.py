@@ -126,7 +126,10 @@ def check_reopened(
 
 @pytest.mark.parametrize(
     "names",
-    [["outer_two", "above_average", "first_joined"], ["not_in", "ranked", "first_of_all"]],
+    [
+        ["outer_two", "above_average", "first_joined"],
+        pytest.param(["not_in", "ranked", "first_of_all"], marks=pytest.mark.long),
+    ],
     ids=lambda names: names[0],
 )
 def test_views_in_fragments_are_those_of_one_engine(tmp_path: Path, names: list[str]) -> None:

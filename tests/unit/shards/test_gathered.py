@@ -11,6 +11,7 @@ import pytest
 from ivme.database import Database
 from ivme.errors import DataError, PlanError, VerificationError
 from ivme.shards.database import ShardedDatabase
+from tests.example_counts import some_of
 from tests.graphs import closure_of, stream
 from tests.sharded_databases import local_database, negated
 
@@ -58,7 +59,9 @@ def check_same(db: ShardedDatabase, embedded: Database) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("shards", "seed"), [(1, 1), (2, 2), (3, 3)])
+@pytest.mark.parametrize(
+    ("shards", "seed"), [(3, 3), *(pytest.param(each, each, marks=pytest.mark.long) for each in (1, 2))]
+)
 def test_closures_over_shards_answer_as_the_embedded_database(tmp_path: Path, shards: int, seed: int) -> None:
     embedded, db = declare(Database()), declare(local_database(tmp_path, shards))
     for each in (embedded, db):
@@ -132,7 +135,7 @@ STACK: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("shards", some_of([1, 3], 3))
 def test_views_on_views_answer_as_in_the_embedded_database(tmp_path: Path, shards: int) -> None:
     embedded, db = declare(Database()), declare(local_database(tmp_path, shards))
     for each in (embedded, db):
@@ -166,7 +169,7 @@ BLOCKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [1, 3])
+@pytest.mark.parametrize("shards", some_of([1, 3], 3))
 def test_views_of_several_blocks_answer_as_in_the_embedded_database(tmp_path: Path, shards: int) -> None:
     embedded, db = declare(Database()), declare(local_database(tmp_path, shards))
     for each in (embedded, db):

@@ -33,8 +33,8 @@ from tests.sharded_databases import hosted_database
 
 SUM = "SELECT r.b, COUNT(*) AS n, SUM(s.c) AS t FROM r JOIN s ON r.b = s.b GROUP BY r.b"
 
-pytestmark = pytest.mark.slow
-"""Each test starts processes, or waits for them to end."""
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hosts")]
+"""Each test starts processes, or waits for them to end; several share those of one database."""
 
 
 @contextmanager
@@ -140,6 +140,7 @@ def test_hosts_find_the_rows_that_change_and_build_views_again_for_a_new_column(
     db.drop_table("item")
 
 
+@pytest.mark.long
 def test_an_orphan_answers_nothing_and_ends_when_another_host_has_its_shards(tmp_path: Path) -> None:
     """A host that lives on beside its successor, as the worker of a killed pyspark.daemon does."""
     with filled(tmp_path) as db:
@@ -215,6 +216,7 @@ def test_connections_are_encrypted_if_asked_for(tmp_path: Path) -> None:
             ShardClients(Access(present.access.token)).ask(entry.address, entry.epoch, Question(0, {"op": "status"}), 5)
 
 
+@pytest.mark.long
 def test_several_shards_of_one_host_recover_together_and_move_to_another_number_of_hosts(tmp_path: Path) -> None:
     with hosted_database(tmp_path, 4, hosts=2) as db:
         db.create_table("r", {"a": "int"})
@@ -238,6 +240,7 @@ def test_a_step_changes_several_followed_views_whose_rows_have_parts_in_both_sha
         assert [[{(None,): -1, (1225,): 1}], [{(0,): -1, (50,): 1}]] == found
 
 
+@pytest.mark.long
 def test_a_host_that_does_not_answer_in_time_is_asked_again_and_applies_the_batch_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from ivme.errors import PlanError, SparkError, StorageError
 from ivme.shards.database import ShardedDatabase
 from ivme.shards.merge import WEIGHT
 from ivme.store.checkpoint_store import FolderStore
+from tests.example_counts import some_of
 from tests.sharded_databases import LocalCluster, hosted_database, local_database, reopened
 
 VIEWS = {
@@ -93,8 +94,9 @@ def test_the_position_of_a_source_stays(tmp_path: Path) -> None:
         assert 7 == reopened(db).position("feed")
 
 
+@pytest.mark.parametrize("times", some_of([1, 2], 1))
 def test_a_new_shard_is_rebuilt_from_the_layout_and_from_its_snapshot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
     with made(Database()) as expected, made(local_database(tmp_path, 2)) as db:
         change(expected, db, seed=1)
@@ -102,7 +104,7 @@ def test_a_new_shard_is_rebuilt_from_the_layout_and_from_its_snapshot(
             without.setattr("ivme.shards.coordinator.Coordinator.compact", lambda *_, **__: None)
             db.reshard(4)
         cluster: Any = db._cluster
-        for seed in (2, 3):
+        for seed in range(2, 2 + times):
             for shard in range(4):
                 cluster.kill(shard)
             check(expected, db)
@@ -114,7 +116,7 @@ class FullError(OSError):
     """No space is left on the device."""
 
 
-@pytest.mark.parametrize("numbers", [(2, 3), (3, 2)])
+@pytest.mark.parametrize("numbers", some_of([(2, 3), (3, 2)], (2, 3)))
 def test_a_checkpoint_opens_whole_wherever_a_change_of_the_number_of_shards_broke_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[int, int]
 ) -> None:

@@ -16,6 +16,9 @@ from ivme.store.checkpoint_store import CheckpointStore, FolderStore, open_check
 from ivme.store.hadoop_store import HadoopStore
 from tests.sharded_databases import local_database
 
+pytestmark = pytest.mark.xdist_group("bucket")
+"""The server starts once."""
+
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[str]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ivme.structure.classify import is_acyclic
 from ivme.structure.hypergraph import Edge, Hypergraph, JoinTree, cqap_of, gyo
 from ivme.structure.join_tree import hanging, height, rerooted
+from tests.example_counts import examples
 from tests.random_queries import queries
 
 
@@ -66,7 +67,7 @@ def test_a_cycle_hangs_nowhere(schemas: tuple[str, ...], top: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data())
 def test_trees_hang_below_a_set_unless_it_closes_a_cycle(data: st.DataObject) -> None:
     cqap = cqap_of(data.draw(queries()))

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ivme.engine.ingest.row_batch import RowBatch
 
 if TYPE_CHECKING:
-    from ivme._kernel import EncodedRows
+    from ivme._kernel import EncodedRows, RowsAhead
     from ivme.engine.runtime.runtime import Runtime
 
 MANY_ROWS = 1000
@@ -26,6 +26,15 @@ class EncodedPart(NamedTuple):
 
     table: str
     rows: EncodedRows
+    data: pa.RecordBatch
+    weight: int
+
+
+class PartAhead(NamedTuple):
+    """A record batch that becomes codes on another thread."""
+
+    table: str
+    rows: RowsAhead
     data: pa.RecordBatch
     weight: int
 
@@ -46,23 +55,45 @@ class EncodedBatches:
 
     def take(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> bool:
         """Whether a record batch, or a table of one, is among them now."""
-        gate = self._catalog.row_gate
-        if gate is None or type(weight) is not int or abs(weight) != 1 or any(p.table == name for p in self.parts):
+        gate, batch = self._catalog.row_gate, self._fitting(name, data, weight)
+        if gate is None or batch is None:
             return False
+        rows = gate.encode(name, batch.__arrow_c_array__(), weight)
+        return rows is not None and self._add(EncodedPart(name, rows, batch, weight))
+
+    def begin(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> PartAhead | None:
+        """A record batch that is encoded on another thread from now on, for `finish`; None if that does not pay."""
+        gate, batch = self._catalog.row_gate, self._fitting(name, data, weight)
+        if gate is None or batch is None or self._catalog.memory_limit is not None:
+            return None
+        rows = gate.encode_ahead(name, batch.__arrow_c_array__(), weight)
+        return None if rows is None else PartAhead(name, rows, batch, weight)
+
+    def finish(self, begun: PartAhead) -> bool:
+        """Whether what was begun is among them now."""
+        if any(part.table == begun.table for part in self.parts):
+            return False
+        rows = begun.rows.finish()
+        return rows is not None and self._add(EncodedPart(begun.table, rows, begun.data, begun.weight))
+
+    def _add(self, part: EncodedPart) -> bool:
+        self.parts.append(part)
+        return True
+
+    def _fitting(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> pa.RecordBatch | None:
+        """The one record batch that is given, if the kernel may take it."""
+        if type(weight) is not int or abs(weight) != 1 or any(part.table == name for part in self.parts):
+            return None
         batches = data.to_batches() if type(data) is pa.Table else [data]
         if len(batches) != 1:
-            return False
-        (data,) = batches
-        self._open_path(name, data.num_rows)
+            return None
+        (batch,) = batches
+        self._open_path(name, batch.num_rows)
         try:
-            data.validate()
+            batch.validate()
         except pa.ArrowInvalid:
-            return False
-        rows = gate.encode(name, data.__arrow_c_array__(), weight)
-        if rows is None:
-            return False
-        self.parts.append(EncodedPart(name, rows, data, weight))
-        return True
+            return None
+        return batch
 
     def _open_path(self, name: str, rows: int) -> None:
         """Many rows that are the first of a table are taken as all others are."""

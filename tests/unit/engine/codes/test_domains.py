@@ -15,6 +15,7 @@ from ivme.engine.codes.arrow_types import arrow_type
 from ivme.engine.codes.domains import FIRST_CODE, NULL_CODE, Domain, Domains
 from ivme.errors import DataError
 from ivme.query.types import parse_type
+from tests.example_counts import examples
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-(2**63) + 1, 2**63 - 1),
@@ -39,7 +40,7 @@ def order(value: Any) -> Any:
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @pytest.mark.parametrize("text", VALUES)
 @given(data=st.data())
 def test_codes_stand_for_values_one_to_one_and_in_order(text: str, data: Any) -> None:
@@ -61,7 +62,7 @@ def test_codes_stand_for_values_one_to_one_and_in_order(text: str, data: Any) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @pytest.mark.parametrize("text", VALUES)
 @given(data=st.data())
 def test_slices_and_chunks_have_the_codes_of_their_values(text: str, data: Any) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 import ivme
 from ivme.plan.assemble.stored import stored_map
+from tests.example_counts import examples
 from tests.random_queries import rule_texts
 
 TRIANGLE = "Q(B, C | A) = R(A, B), S(B, C), T(C, A)"
@@ -114,7 +115,7 @@ def test_a_plan_that_chooses_its_own_epsilon_has_values_there() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rule_texts(max_atoms=4, max_variables=5, aggregates=False, constants=True))
 def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str) -> None:
     found = ivme.explain(text)
@@ -127,7 +128,7 @@ def test_every_rule_is_explained_and_every_stored_view_is_in_its_tree(text: str)
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(rule_texts(max_atoms=4, max_variables=5, aggregates=True))
 def test_rules_with_aggregates_are_explained_and_cqap0_means_constant(text: str) -> None:
     found = ivme.explain(text)

@@ -25,6 +25,7 @@ from ivme.query.rule import parse_rule
 from ivme.structure.analysis import Analysis, analyse
 from tests import oracle
 from tests.counting import COUNTING
+from tests.example_counts import examples
 from tests.programs import rows
 from tests.random_queries import queries
 
@@ -190,7 +191,7 @@ def test_under_ring_semantics_aggregates_of_values_are_refused(aggregate: str) -
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_plans_for_ring_semantics_answer_like_the_oracle_when_multiplicities_cancel(data: Any) -> None:
     query = data.draw(queries(max_atoms=3, max_variables=4))

@@ -18,11 +18,12 @@ from ivme.query.model import Query
 from ivme.query.rule import parse_rule
 from ivme.structure.fracture import Fracture
 from ivme.structure.hypergraph import cqap_of
+from tests.example_counts import examples
 from tests.random_queries import queries
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(max_atoms=4, max_variables=5))
 @example(parse_rule("Q(C | A, B) = R(A, B), S(B, C), T(C, A)"))
 @example(parse_rule("Q(A, B, C | .) = E(A, B), E(B, C), E(C, A)"))

@@ -20,12 +20,13 @@ from ivme.structure.analysis import analyse
 from ivme.structure.classify import classify
 from ivme.structure.fracture import fracture
 from ivme.structure.hypergraph import cqap_of
+from tests.example_counts import examples
 from tests.hashes import outputs_under_hash_seeds
 from tests.random_queries import queries
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(queries(max_atoms=5, max_variables=6))
 def test_each_heaviness_of_all_keys_belongs_to_exactly_one_strategy_of_omega(query: Query) -> None:
     """Source 003, Proposition 5.9: an assignment of the variables fixes which keys are heavy, and so one strategy."""

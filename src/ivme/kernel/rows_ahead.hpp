@@ -1,0 +1,61 @@
+// A record batch that another thread encodes while this one goes on, as with the batch before it.
+#pragma once
+
+#include <exception>
+#include <memory>
+
+#include "row_path.hpp"
+#include "workers.hpp"
+
+namespace ivme {
+
+class RowsAhead {
+public:
+    explicit RowsAhead(nb::object path) : rows(std::make_unique<EncodedRows>()), kept_(std::move(path)) {}
+    RowsAhead(const RowsAhead&) = delete;
+    RowsAhead& operator=(const RowsAhead&) = delete;
+    ~RowsAhead() { wait(); }
+
+    // False if there is no other thread, or the batch path has to take the rows.
+    bool begin(const nb::tuple& capsules, bool comes) {
+        const RowPath& path = nb::cast<RowPath&>(kept_);
+        unsigned others = path.threads() - 1;
+        if (!others) return false;
+        const ArrowArray* array = path.begin_arrow(capsules, *rows, comes);
+        if (!array) return false;
+        task_.work = [this, &path, array, others] {
+            try {
+                is_done_ = path.finish_arrow(*array, *rows, others);
+            } catch (...) {
+                error_ = std::current_exception();
+            }
+        };
+        Workers::shared().post(task_);
+        return true;
+    }
+
+    // The codes, once; None if the batch path has to take the rows.
+    nb::object finish() {
+        wait();
+        if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+        if (!is_done_) return nb::none();
+        is_done_ = false;
+        return nb::cast(rows.release(), nb::rv_policy::take_ownership);
+    }
+
+    std::unique_ptr<EncodedRows> rows;
+
+private:
+    void wait() {
+        if (task_.state == Task::State::made || task_.state == Task::State::done) return;
+        nb::gil_scoped_release release;
+        Workers::shared().join(task_);
+    }
+
+    nb::object kept_;
+    Task task_;
+    bool is_done_ = false;
+    std::exception_ptr error_;
+};
+
+}  // namespace ivme
