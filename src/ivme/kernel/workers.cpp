@@ -4,6 +4,8 @@
 #include <system_error>
 #include <thread>
 
+#include "pages.hpp"
+
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -23,6 +25,10 @@ Workers& Workers::shared() {
     std::lock_guard guard(making);
 #ifndef _WIN32
     static bool known = false;
+#ifdef IVME_PAGES
+    // A fork asks those first who were registered last: tasks need pages until they are done.
+    PagePool::shared();
+#endif
     auto pause = [] {
         if (Workers* there = workers.load()) there->pause();
     };
