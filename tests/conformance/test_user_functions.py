@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from ivme.database import Database
@@ -66,7 +67,7 @@ def _declare(db: Database, both: Both) -> None:
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_view_that_calls_functions_is_what_duckdb_says(query: str, backend: str, tmp_path: Path) -> None:
-    both = Both(Engine(backend, tmp_path).database, seed=len(query))
+    both = Both(Engine(backend, tmp_path).database, seed=len(query), connection=duckdb.connect())
     _declare(both.database, both)
     both.change()
     view = both.database.create_view("v", query)

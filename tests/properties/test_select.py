@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from ivme.database import Database
@@ -23,9 +24,9 @@ Row = tuple[Any, ...]
 class Both:
     """A database of ours, and one of DuckDB, with the same rows."""
 
-    def __init__(self, database: Database, seed: int) -> None:
+    def __init__(self, database: Database, seed: int, connection: duckdb.DuckDBPyConnection | None = None) -> None:
         self.database = database
-        self.duckdb = empty_duckdb()
+        self.duckdb = empty_duckdb() if connection is None else connection
         self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._random = random.Random(seed)
         for name, columns in TABLES.items():
