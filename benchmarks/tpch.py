@@ -252,7 +252,7 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
         triggers.write_tables(tables)
         for query in queries:
             peers = (None, 0) if options.no_peers else (triggers, options.sqlite)
-            race = Race(query, tables, options.runs, *peers, options.ahead)
+            race = Race(query, tables, options.runs, *peers, ahead=options.ahead)
             if refusal := refused(race):
                 yield f"| {query} | refused: {refusal} |{' |' * 11}"
                 continue
