@@ -251,8 +251,8 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
     with CompiledTriggers() as triggers:
         triggers.write_tables(tables)
         for query in queries:
-            peers = (None, 0) if options.no_peers else (triggers, options.sqlite)
-            race = Race(query, tables, options.runs, *peers, ahead=options.ahead)
+            compiled, sqlite = (None, 0) if options.no_peers else (triggers, options.sqlite)
+            race = Race(query, tables, options.runs, compiled, sqlite, options.ahead)
             if refusal := refused(race):
                 yield f"| {query} | refused: {refusal} |{' |' * 11}"
                 continue

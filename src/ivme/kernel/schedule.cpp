@@ -179,7 +179,7 @@ void Schedule::cut(const std::vector<Job>& jobs) {
             size_t first = whole.n * piece / pieces, end = whole.n * (piece + 1) / pieces;
             Input input{end - first, {}, whole.weights + first};
             for (const int64_t* column : whole.columns) input.columns.push_back(column + first);
-            inputs_[job][piece].assign(1, std::move(input));
+            inputs_[job][piece] = {std::move(input)};
         }
     }
 }
