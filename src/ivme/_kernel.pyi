@@ -496,10 +496,12 @@ class RowGate:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
     def encode_ahead(self, table: object, capsules: tuple[Any, Any], weight: int) -> RowsAhead | None:
         """The same, begun on another thread; None if there is none, or as before."""
-    def apply_encoded(self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, bytes] | None = None) -> bool:
+    def apply_encoded(
+        self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, list[Any], int] | None = None
+    ) -> bool:
         """Encoded rows of several tables, each with a weight for all of its rows, as one transaction.
 
-        `record` is what the log says about them, if they are logged: its text, and the bytes behind.
+        `record` is what the log says about them, if they are logged: its text, the bytes behind, and their CRC-32.
         """
     def apply_rows(self, changes: list[tuple[str, object, int]]) -> bool:
         """A few rows, each with its table and its weight, as one transaction, in this order."""

@@ -65,7 +65,7 @@ def test_another_format_version_is_refused(tmp_path: Path) -> None:
 def test_a_log_of_another_format_version_is_refused(tmp_path: Path) -> None:
     Database(tmp_path).close()
     log = log_of(tmp_path)
-    log.write_bytes(log.read_bytes().replace(b"ivme-log 1 ", b"ivme-log 9 ", 1))
+    log.write_bytes(log.read_bytes().replace(b"ivme-log 2 ", b"ivme-log 9 ", 1))
     with pytest.raises(StorageError, match=r"log-000000000001\.ivme has the format version 9"):
         Database(tmp_path)
 

@@ -359,7 +359,7 @@ def test_a_snapshot_that_failed_forgets_no_change(tmp_path: Path, monkeypatch: p
         assert Counter({(1,): 1, (2,): 1}) == bag(db, "R")
 
 
-def _without_memory(*_: object) -> None:
+def _without_memory(*_: object, **__: object) -> None:
     raise MemoryError
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import IvmeError, StorageError
+from ivme.store import log as log_module
 from ivme.store import system
 from tests.durability.directories import bag, crash
 from tests.durability.faulty_disk import Crash, Disk
@@ -276,6 +277,52 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_nor_in_memory(tmp_pat
     with Database(tmp_path) as again:
         assert expected == bag(again, "R")
         again.view("v").verify()
+
+
+@pytest.mark.parametrize("fault", ["EIO", "ENOSPC", "short", "crash"])
+@pytest.mark.parametrize("call", range(1, 6))
+def test_a_disk_that_fails_at_a_record_of_record_batches(tmp_path: Path, fault: str, call: int) -> None:
+    """Records whose bytes are written by a call of their own, and such that are written by one."""
+    disk = Disk(tmp_path)
+    with disk.mounted():
+        db = small(tmp_path, "sync")
+        db.insert("R", batch_of(range(100)))  # opens the path
+        disk.plan({call: fault})
+        done, left = 101, [2_000, 100, 3_000]
+        with suppress(StorageError, Crash):
+            while left:
+                db.insert("R", batch_of(range(left[0])))
+                done += left.pop(0)
+        crash(db)
+    image = disk.without_power(tmp_path.with_name(tmp_path.name + "-image"), random.Random(call))
+    with Database(image.path) as again:
+        assert bag(again, "R").total() in (done, done + sum(left[:1]))
+        again.view("v").verify()
+
+
+def test_records_are_compressed_while_the_disk_lags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "_PAUSE", 3600)  # nothing is synced meanwhile
+    db = small(tmp_path, "async")
+    store = db.definitions.store
+    assert store is not None
+    db.insert("R", batch_of(range(3_000)))
+    sizes = []
+    for much in (2**20, 0):
+        monkeypatch.setattr(log_module, "_MUCH", much)
+        before = store.log.size
+        db.insert("R", batch_of(range(3_000)))
+        with db.batch(source="s", position=len(sizes)) as batch:  # on the batch path
+            batch.insert("R", batch_of(range(3_000)))
+        sizes.append(store.log.size - before)
+    assert sizes[1] < sizes[0] / 2
+    monkeypatch.setattr(log_module, "_PAUSE", 0)
+    store.log.sync()
+    assert not store.log.lags
+    expected = bag(db, "R")
+    assert 15_001 == expected.total()
+    crash(db)
+    with Database(tmp_path) as again:
+        assert expected == bag(again, "R")
 
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC", "short", "crash"])

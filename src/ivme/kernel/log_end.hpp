@@ -6,7 +6,9 @@
 
 #include <cerrno>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "blake2.hpp"
 #include "portable.hpp"
@@ -45,34 +47,38 @@ public:
     // The start of a record, behind which its text goes.
     static void begin(std::string& record) { record.assign(HEADER_BYTES + Blake2::DIGEST_BYTES, '\0'); }
 
-    // Says in a record that is complete which one it is, and sums it up: the next, of which so many bytes are text.
-    void frame(std::string& record, size_t text, uint64_t known_durable) const {
-        size_t start = HEADER_BYTES + Blake2::DIGEST_BYTES;
+    // Says in a record that has its text which one it is, and sums it up: the next, with bytes behind its text that
+    // have this CRC-32.
+    void frame(std::string& record, size_t text, uint64_t bytes, uint32_t sum, uint64_t known_durable) const {
         auto length = static_cast<uint32_t>(text);
-        uint64_t words[] = {record.size() - start - text, written + 1, known_durable};
-        std::memcpy(record.data(), "ivmR", 4);
+        uint64_t words[] = {bytes, written + 1, known_durable};
+        std::memcpy(record.data(), "ivmS", 4);
         std::memcpy(record.data() + 4, &length, sizeof length);
         std::memcpy(record.data() + 8, words, sizeof words);
         Blake2 digest;
         digest.update(record.data(), HEADER_BYTES);
-        digest.update(record.data() + start, record.size() - start);
+        digest.update(record.data() + HEADER_BYTES + Blake2::DIGEST_BYTES, text);
+        digest.update(reinterpret_cast<const char*>(&sum), sizeof sum);
         digest.finish(record.data() + HEADER_BYTES);
     }
     // The same for a record that is all text.
     void frame(std::string& record) const {
-        frame(record, record.size() - HEADER_BYTES - Blake2::DIGEST_BYTES, durable);
+        frame(record, record.size() - HEADER_BYTES - Blake2::DIGEST_BYTES, 0, 0, durable);
     }
 
-    // Writes the next record, which changes tables. The last thing in a transaction: what follows cannot fail.
-    void append(const std::string& record, const nb::object* tables, size_t n) {
+    // Writes the next record, and what is behind it, which changes tables. The last thing in a transaction: what
+    // follows cannot fail.
+    void append(const std::string& record, const nb::object* tables, size_t n,
+                const std::vector<std::string_view>& behind = {}) {
         for (size_t i = 0; i < n; ++i) {
             if (PySet_Add(changed.ptr(), tables[i].ptr())) throw nb::python_error();
         }
         unfinished = true;
-        write_all(record);
+        uint64_t end = write_all(record, place);
+        for (std::string_view bytes : behind) end = write_all(bytes, end);
         unfinished = false;
         ++written;
-        place += record.size();
+        place = end;
     }
 
     // The record that was appended last has taken effect.
@@ -95,12 +101,15 @@ private:
 
     static constexpr size_t SHORT = 1 << 14;
 
-    void write_all(const std::string& record) {
+    // The place behind what is written.
+    uint64_t write_all(std::string_view data, uint64_t at) {
         nb::object write = nb::borrow(PyDict_GetItemString(calls_.ptr(), "write"));
-        for (size_t done = 0; done < record.size();) {
-            std::string_view rest = std::string_view(record).substr(done);
-            done += write.is(write_) ? write_plainly(rest, place + done) : write_by(write, rest, place + done);
+        while (!data.empty()) {
+            size_t done = write.is(write_) ? write_plainly(data, at) : write_by(write, data, at);
+            data.remove_prefix(done);
+            at += done;
         }
+        return at;
     }
 
     // The GIL stays for what is short: to get it back among busy threads takes longer than to write that.

@@ -1,6 +1,9 @@
 // Rows and record batches that nothing but the kernel has to know of: whether that is so, and all of the transaction.
 #pragma once
 
+#include <optional>
+
+#include "logged_batch.hpp"
 #include "row_path.hpp"
 #include "rows_ahead.hpp"
 #include "state_lock.hpp"
@@ -65,7 +68,8 @@ public:
     }
 
     // Encoded rows of several tables, each with the weight of all of them, as one transaction; false if the batch path
-    // has to take them. `record` is what the log says about them, if they are logged: its text, and the bytes behind.
+    // has to take them. `record` is what the log says about them, if they are logged: its text, the bytes behind, their
+    // sum.
     bool apply_encoded(const std::vector<std::pair<nb::object, int64_t>>& given, const nb::object& record) {
         if (given.empty() || !may_take()) return false;
         bool done = false;
@@ -206,37 +210,19 @@ private:
         return true;
     }
 
-    // What the log says about encoded rows.
-    struct Logged {
-        LogEnd* end = nullptr;
-        std::string record;
-        size_t text = 0;
-        uint64_t durable = 0;
-        std::vector<nb::object> tables;
-
-        // False if the log is not there for them all, or has to be looked after first.
-        bool take(const nb::object& given, const std::vector<Part>& parts) {
-            end = parts[0].path->log();
-            for (const Part& part : parts) {
-                if (part.path->log() != end) return false;
-                if (end) tables.push_back(part.path->table());
-            }
-            if (!end) return given.is_none();
-            if (given.is_none() || !end->is_ready()) return false;
-            auto [content, bytes] = nb::cast<std::pair<nb::bytes, nb::bytes>>(given);
-            text = content.size();
-            durable = end->durable;
-            LogEnd::begin(record);
-            record.reserve(record.size() + text + bytes.size());
-            record.append(content.c_str(), text);
-            record.append(bytes.c_str(), bytes.size());
-            return true;
-        }
-        void append() const {
-            nb::gil_scoped_acquire acquire;
-            end->append(record, tables.data(), tables.size());
-        }
-    };
+    // What the log says about encoded rows; false if the log is not there for them all, or has to be looked after
+    // first.
+    static bool begin_record(const std::vector<Part>& parts, const nb::object& given,
+                             std::optional<LoggedBatch>& logged) {
+        LogEnd* end = parts[0].path->log();
+        bool is_one =
+            std::all_of(parts.begin(), parts.end(), [&](const Part& part) { return part.path->log() == end; });
+        if (!is_one || (end == nullptr) != given.is_none() || (end && !end->is_ready())) return false;
+        if (!end) return true;
+        logged.emplace(*end, given);
+        for (const Part& part : parts) logged->add_table(part.path->table());
+        return true;
+    }
 
     bool apply_encoded_locked(const std::vector<std::pair<nb::object, int64_t>>& given, const nb::object& record) {
         std::vector<Part> parts;
@@ -251,21 +237,21 @@ private:
         for (size_t i = 0; i < parts.size(); ++i) {
             if (!parts[i].path->compute(given[i].first, *parts[i].rows)) return false;
         }
-        Logged logged;
-        if (!logged.take(record, parts)) return false;
+        std::optional<LoggedBatch> logged;
+        if (!begin_record(parts, record, logged)) return false;
         if (!ViewChain::repeatedly(chain_of(parts), [&] { return try_run(parts, logged); })) return false;
-        if (logged.end) logged.end->committed();
+        if (logged) logged->committed();
         return true;
     }
 
-    static bool try_run(std::vector<Part>& parts, Logged& logged) {
+    static bool try_run(std::vector<Part>& parts, std::optional<LoggedBatch>& logged) {
         Kernel& kernel = parts[0].path->kernel();
         nb::gil_scoped_release release;
         for (Part& part : parts) {
             part.weights.resize(part.rows->n);
             std::fill_n(part.weights.data(), part.rows->n, part.weight);
         }
-        if (logged.end) logged.end->frame(logged.record, logged.text, logged.durable);
+        if (logged) logged->frame();
         auto lock = kernel.writing();
         bool compares = std::any_of(parts.begin(), parts.end(),
                                     [](const Part& part) { return part.path->compares_strings(part.weight); });
@@ -290,7 +276,7 @@ private:
                 }
                 kernel.misfits([](size_t, const int64_t*) { throw Overflow(); });
                 if (chain) chain->announce();
-                if (logged.end) logged.append();
+                if (logged) logged->append();
             });
         });
         if (done && chain) chain->commit();

@@ -43,7 +43,7 @@ def write_backup(definitions: Definitions, path: Path) -> None:
             definitions.check_open()
             reclaim(runtime.catalog, now=True)  # an image has all values of dictionaries
             tables = {name: state.table for name, state in runtime.catalog.tables.items()}
-            rows = {name: runtime.reader.all_rows(name) for name in tables}
+            rows = {name: runtime.reader.all_rows(name, only_decodes=True) for name in tables}
             runtime.catalog.holders.update(rows.values())
             views = _stored_views(definitions)
             positions = tuple(runtime.catalog.positions.all().items())

@@ -3,13 +3,16 @@
 A record is one of `{"batch": [part, ...], "source": name, "position": n}`, `{"create_table": ...}`, `{"drop_table":
 name}`, `{"change_columns": ...}`, `{"rename_table": [name, to]}`, `{"create_view": ...}`, `{"drop_view": name}`,
 `{"change_plan": [view, plan]}` and `{"closed": true}`; one that creates something in the place of another drops that,
-too. A batch has a part for each table: a few rows stand in the text, more are an Arrow stream in the record's bytes,
-with the weights as its last column.
+too. A batch has a part for each table: a few rows stand in the text. More are in the record's bytes, as an Arrow stream
+with the weights as its last column, or, if they all have one weight, as a record batch of Arrow, and the weight in the
+text. Records are small and read once at most, so that they are compressed only while the disk cannot take them as fast
+as they come.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,20 +23,22 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.ingest.row_batch import RowBatch
+from ivme.engine.runtime.journal import ArrowRecord
 from ivme.engine.runtime.positions import Progress
 from ivme.errors import DamagedError
 from ivme.query.model import Table
 from ivme.query.table import with_renamed_table
 from ivme.store.plain import convert, read_option, read_table, readers, writers
-from ivme.store.record import Record, record_text
+from ivme.store.record import Record, record_text, sum_of
 
 _MOST_ROWS_BY_HAND = 16
 """Up to this many rows of a table stand in the text of a record."""
 
 _MANY = 65_536
 
+_PLAIN = pa.ipc.IpcWriteOptions(use_threads=False)
 _COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-"""A record is small: to hand its columns to other threads takes longer than to compress them, and under the lock."""
+"""To hand the columns of a record to other threads takes longer than to compress them, and under the lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +62,7 @@ class StoredView:
 
 
 def batch_record(
-    tables: Mapping[str, Table], batch: Mapping[str, RowBatch], progress: Progress | None
+    tables: Mapping[str, Table], batch: Mapping[str, RowBatch], progress: Progress | None, *, compressed: bool = False
 ) -> tuple[dict[str, Any], list[Any]]:
     """The record of a batch: its text, and its bytes."""
     parts, bodies = [], []
@@ -66,7 +71,9 @@ def batch_record(
             rows = convert(changed.listed(), writers(tables[name]))
             parts.append({"table": name, "rows": rows, "weights": changed.weights.tolist()})
         else:
-            bodies.append(arrow_bytes(_in_declared_types(changed, tables[name]), changed.weights))
+            bodies.append(
+                arrow_bytes(_in_declared_types(changed, tables[name]), changed.weights, compressed=compressed)
+            )
             parts.append({"table": name, "bytes": len(bodies[-1])})
     record: dict[str, Any] = {"batch": parts}
     if progress is not None:
@@ -74,18 +81,24 @@ def batch_record(
     return record, bodies
 
 
-def arrow_record(parts: Sequence[tuple[str, pa.Schema, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+def arrow_record(
+    parts: Sequence[tuple[str, pa.Schema, pa.RecordBatch, int]], *, compressed: bool = False
+) -> ArrowRecord | None:
     """The record of record batches, each of a table with its columns in Arrow, and with a weight for all of its rows.
 
-    Its text, and the bytes behind it; None if one has few rows or is not in the types of its table.
+    None if one has few rows or is not in the types of its table.
     """
     stated, bodies = [], []
     for table, declared, data, weight in parts:
         if data.num_rows <= _MOST_ROWS_BY_HAND or not _is_of(data.schema, declared):
             return None
-        bodies.append(arrow_bytes(data, np.full(data.num_rows, weight, dtype=np.int64)))
-        stated.append({"table": table, "bytes": len(bodies[-1])})
-    return record_text({"batch": stated}), b"".join(bodies)
+        if compressed:
+            bodies.append(arrow_bytes(data, np.full(data.num_rows, weight, dtype=np.int64), compressed=True))
+            stated.append({"table": table, "bytes": len(bodies[-1])})
+        else:
+            bodies.append(data.serialize())
+            stated.append({"table": table, "bytes": len(bodies[-1]), "weight": weight})
+    return record_text({"batch": stated}), bodies, sum_of(bodies)
 
 
 def _is_of(schema: pa.Schema, declared: pa.Schema) -> bool:
@@ -105,27 +118,42 @@ def weighted_schema(table: Table) -> pa.Schema:
     return arrow_schema(table).append(pa.field("weight", pa.int64(), nullable=False))
 
 
-def arrow_bytes(data: pa.Table | pa.RecordBatch, weights: Codes) -> pa.Buffer:
+def arrow_bytes(data: pa.Table | pa.RecordBatch, weights: Codes, *, compressed: bool = False) -> pa.Buffer:
     """Rows and their weights as an Arrow stream."""
     schema = data.schema.append(pa.field("weight", pa.int64(), nullable=False))
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, schema, options=_COMPRESSED) as writer:
+    with pa.ipc.new_stream(sink, schema, options=_COMPRESSED if compressed else _PLAIN) as writer:
         writer.write(type(data).from_arrays([*data.columns, pa.array(weights)], schema=schema))
     return sink.getvalue()
 
 
 def read_arrow(buffer: Any, table: Table, path: Path) -> tuple[pa.Table, Codes]:
     """What `arrow_bytes` wrote."""
-    try:
-        with pa.ipc.open_stream(pa.py_buffer(buffer)) as reader:
-            found = reader.read_all()
-    except pa.ArrowException as error:
-        raise DamagedError(f"{path} is damaged: rows of table {table.name} cannot be read: {error}") from error
+    with _damaged(table, path), pa.ipc.open_stream(pa.py_buffer(buffer)) as reader:
+        found = reader.read_all()
     if found.schema.types != weighted_schema(table).types:
         raise DamagedError(f"{path} is damaged: the columns of table {table.name} are not those that were declared")
     columns = found.columns[:-1]
     weights: Codes = found.column(len(columns)).to_numpy()
     return pa.Table.from_arrays(columns, schema=arrow_schema(table)), weights
+
+
+def _read_rows(buffer: Any, weight: int, table: Table, path: Path) -> tuple[pa.Table, Codes]:
+    """A record batch of rows that all have a weight."""
+    schema = arrow_schema(table)
+    with _damaged(table, path):
+        rows = pa.ipc.read_record_batch(pa.py_buffer(buffer), schema)
+        rows.validate()
+    return pa.Table.from_batches([rows], schema), np.full(rows.num_rows, weight, dtype=np.int64)
+
+
+@contextmanager
+def _damaged(table: Table, path: Path) -> Iterator[None]:
+    """What Arrow cannot read is damage."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise DamagedError(f"{path} is damaged: rows of table {table.name} cannot be read: {error}") from error
 
 
 @dataclass(slots=True)
@@ -243,7 +271,12 @@ class Contents:
             if part["table"] not in self.lost:
                 stored = self.tables[part["table"]]
                 if size:
-                    taken.append((stored, *read_arrow(body[place : place + size], stored.table, path)))
+                    # Arrow reads where the bytes are, and they are not aligned in the log.
+                    rows = bytes(body[place : place + size])
+                    if "weight" in part:
+                        taken.append((stored, *_read_rows(rows, part["weight"], stored.table, path)))
+                    else:
+                        taken.append((stored, *read_arrow(rows, stored.table, path)))
                 else:
                     taken.append((stored, part["rows"], part["weights"]))
             place += size

@@ -17,7 +17,7 @@ from ivme.errors import DamagedError, StorageError
 from ivme.store import system
 
 VERSION = 1
-"""The version of the format of a directory; one that another version wrote is refused."""
+"""The version of the format of a directory, segments of its log aside; one that a newer ivme wrote is refused."""
 
 UNFINISHED = ".tmp"
 """The ending of files that are being written; those that a crash left behind are removed on opening."""
@@ -142,10 +142,10 @@ def read_sealed(path: Path) -> Any:
     return json.loads(text.decode("utf-8", "surrogatepass"))
 
 
-def check_version(path: Path, version: int) -> None:
-    """Refuses a file that another version of the format wrote."""
-    if version != VERSION:
+def check_version(path: Path, version: int, newest: int = VERSION) -> None:
+    """Refuses a file that a newer version of the format wrote."""
+    if not 1 <= version <= newest:
         raise StorageError(
-            f"{path} has the format version {version}, and this ivme reads version {VERSION}; "
+            f"{path} has the format version {version}, and this ivme reads version {newest}; "
             "open the directory with the ivme that wrote it"
         )

@@ -29,6 +29,8 @@ Mark = tuple[int, int]
 
 _NOTHING = End(0, 0, 0)
 
+_MUCH = 128 * 2**20
+
 _PAUSE = 0.05
 """With durability="async" the log is synced this often, in seconds, while something is written."""
 
@@ -55,6 +57,7 @@ class Log:
         self._open = True
         self._begun: Path | None = None
         self._release = weakref.finalize(self, system.close, state.descriptor)
+        self._synced = self.size
         self.commits = GroupCommit(self._sync, tail.last, state)
         self._syncer = None if self._waits else _Syncer(self.sync)
         state.wake = None if self._syncer is None else self._syncer.wake
@@ -69,6 +72,11 @@ class Log:
     def size(self) -> int:
         """The bytes that would be read on opening, snapshots aside."""
         return self.state.older + self.state.place
+
+    @property
+    def lags(self) -> bool:
+        """Whether so much waits for the disk that records should be smaller, at the price of time."""
+        return self.size - self._synced > _MUCH
 
     def mark(self) -> Mark:
         """The end of the log as it is now."""
@@ -122,6 +130,11 @@ class Log:
         self.commits.wait(self.commits.written)
         self._end.note(told)
 
+    def flush(self) -> None:
+        """Makes what is there durable without the database's lock, so that `rotate` has little to wait for."""
+        if self._open:
+            self.commits.wait(self.last)
+
     def rotate(self) -> int:
         """Begins a new segment, all before it being durable; the number of the last record before it.
 
@@ -172,8 +185,10 @@ class Log:
         self._end.release()
 
     def _sync(self) -> None:
+        size = self.size
         with self._named():
             system.sync_data(self.state.descriptor)
+        self._synced = size
 
     @contextmanager
     def _named(self) -> Iterator[None]:

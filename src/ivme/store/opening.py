@@ -27,9 +27,9 @@ from ivme.store.directory import (
 from ivme.store.end_file import EndFile, make_end_file
 from ivme.store.log import Durability, Log
 from ivme.store.losses import Losses
-from ivme.store.segment import Tail, segments_of
+from ivme.store.segment import LOG_VERSION, Tail, make_segment, segments_of
 from ivme.store.snapshot import Manifest, write_manifest
-from ivme.store.store import Store
+from ivme.store.store import LOG_TO_TABLES, Store
 from ivme.store.view_file import read_image
 
 if TYPE_CHECKING:
@@ -60,11 +60,13 @@ def open_store(path: Path, durability: str, definitions: Definitions, *, accept_
             tail = set_aside(path, manifest, tails, losses) if losses.found else tails[-1]
             sweep(path, manifest, tail)
             _fill(path, manifest, definitions, contents, losses, advance)
+        found = _found(contents, tail)
+        if tail.version < LOG_VERSION:
+            tail = make_segment(path, manifest.identity, tail.last + 1)
         manifest, end = _mark_end(path, manifest, tail, anew=bool(losses.found))
-        log = Log(tail, manifest.identity, chosen, sum(each.place for each in tails[:-1]), end, contents.changed)
-        store = Store(
-            path, lock, manifest, log, definitions.runtime, contents, definitions.broken, _found(contents, tail)
-        )
+        older = sum(each.place for each in tails if each.path != tail.path)
+        log = Log(tail, manifest.identity, chosen, older, end, contents.changed)
+        store = Store(path, lock, manifest, log, definitions.runtime, contents, definitions.broken, found)
         if losses.found:
             _logger.warning("what is left of %s was opened: %s", path, "; ".join(losses.found))
             store.snapshot()
@@ -121,7 +123,7 @@ def _mark_end(path: Path, manifest: Manifest, tail: Tail, *, anew: bool) -> tupl
 def _fill(
     path: Path, manifest: Manifest, definitions: Definitions, contents: Contents, losses: Losses, advance: Advance
 ) -> None:
-    loads = _logged(path, manifest) <= manifest.size and not losses.found
+    loads = _logged(path, manifest) <= LOG_TO_TABLES * manifest.size and not losses.found
     image = _image(path, manifest, definitions) if loads else None
     try:
         fill(definitions, contents, image, advance)

@@ -13,8 +13,11 @@ from pathlib import Path
 from ivme.errors import DamagedError, StorageError
 from ivme.store import system
 from ivme.store.end_file import End
-from ivme.store.files import VERSION, check_version, digest, read, write_fully, write_whole
+from ivme.store.files import check_version, digest, read, write_fully, write_whole
 from ivme.store.record import Record, last_committed, read_record
+
+LOG_VERSION = 2
+"""The version of the format of a segment. In version 1, records had checksums of their bytes (`record.py`)."""
 
 NAME = re.compile(r"log-(\d{12})\.ivme")
 
@@ -30,15 +33,16 @@ def segments_of(directory: Path) -> dict[int, Path]:
     return dict(sorted((int(match.group(1)), path) for match, path in found if match))
 
 
-def _first_line(identity: str, first: int) -> bytes:
-    stated = f"ivme-log {VERSION} {identity} {first}"
+def _first_line(identity: str, first: int, version: int = LOG_VERSION) -> bytes:
+    stated = f"ivme-log {version} {identity} {first}"
     return f"{stated} {digest(stated.encode()).hex()}\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
 class Tail:
     """Where a segment ends: its first record's number and its last's (the one before the first, if it has none), the
-    place behind it, how many bytes there are not a record, and the bytes before it that may not have been synced."""
+    place behind it, how many bytes there are not a record, and the bytes before it that may not have been synced; the
+    version of its format."""
 
     path: Path
     first: int
@@ -46,6 +50,7 @@ class Tail:
     place: int
     torn: int = 0
     unsynced: bytes = b""
+    version: int = LOG_VERSION
 
     @property
     def end(self) -> End:
@@ -72,7 +77,8 @@ class SegmentReader:
         self._has_end = end is not None
         self._first = first
         self._last = first - 1
-        self._place = self._start = _check_first_line(path, self.data, identity, first)
+        self._version, self._place = _check_first_line(path, self.data, identity, first)
+        self._start = self._place
 
     def records(self) -> Iterator[Record]:
         view = memoryview(self.data)
@@ -90,7 +96,8 @@ class SegmentReader:
     def tail(self) -> Tail:
         synced = max(self._end.place, self._start) if self._has_end else self._place
         unsynced = self.data[min(synced, self._place) : self._place]
-        return Tail(self.path, self._first, self._last, self._place, len(self.data) - self._place, unsynced)
+        torn = len(self.data) - self._place
+        return Tail(self.path, self._first, self._last, self._place, torn, unsynced, self._version)
 
 
 def were_committed(first: int, last: int) -> str:
@@ -102,16 +109,17 @@ def were_committed(first: int, last: int) -> str:
     return f"record {first} was committed" if first == last else f"records {first} to {last} were committed"
 
 
-def _check_first_line(path: Path, data: bytes, identity: str, first: int) -> int:
-    """The place behind the first line, if it is what it has to be."""
+def _check_first_line(path: Path, data: bytes, identity: str, first: int) -> tuple[int, int]:
+    """The version of a segment, and the place behind the first line, if that is what it has to be."""
     end = data.find(b"\n", 0, 256)
     words = data[: max(end, 0)].split(b" ")
     if len(words) != 5 or words[0] != b"ivme-log" or not words[1].isdigit():
         raise DamagedError(f"{path} is damaged: its first line is not that of a log")
-    check_version(path, int(words[1]))
-    if data[: end + 1] != _first_line(identity, first):
+    version = int(words[1])
+    check_version(path, version, LOG_VERSION)
+    if data[: end + 1] != _first_line(identity, first, version):
         raise DamagedError(f"{path} is damaged, or is the log of another database: its first line does not fit")
-    return end + 1
+    return version, end + 1
 
 
 def settle(tail: Tail) -> None:

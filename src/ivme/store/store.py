@@ -1,11 +1,11 @@
 """The durable side of a database: the journal of its commits, and snapshots from time to time.
 
 A commit is one record of the log, written before it takes effect in memory and waited for after. When the log has
-grown as large as the snapshot (and is not small), a snapshot is made in the background: under the lock a new segment
-of the log begins and the tables' codes and the views' maps are copied; without it they are written. Until the manifest
-is replaced, the old snapshot and both segments are the database; afterwards they are removed. So opening reads at most
-about twice what the tables need, and each byte is written about twice. The views' maps come on top: where they are much
-larger than the tables, only a snapshot that was requested has them.
+grown twice as large as the snapshot, which is compressed, and is not small, a snapshot is made in the background: under
+the lock a new segment of the log begins and the tables' codes and the views' maps are copied; without it they are
+written. Until the manifest is replaced, the old snapshot and both segments are the database; afterwards they are
+removed. So opening reads at most about twice as many rows as the tables have, and each is written about twice. The
+views' maps come on top: where they are much larger than the tables, only a snapshot that was requested has them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.engine.ingest.row_batch import RowBatch
 from ivme.engine.runtime.image import Image, image_of
-from ivme.engine.runtime.journal import Mark
+from ivme.engine.runtime.journal import ArrowRecord, Mark
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.reclaim import reclaim
 from ivme.engine.runtime.runtime import Runtime
@@ -39,8 +39,11 @@ from ivme.store.view_file import write_image
 if TYPE_CHECKING:
     from ivme._kernel import LogEnd
 
-LEAST_LOG = 32 * 2**20
+LEAST_LOG = 64 * 2**20
 """The log grows to this many bytes at least before a snapshot is made."""
+
+LOG_TO_TABLES = 2
+"""Bytes of the log for each byte of the tables' files, which are compressed, when a snapshot is due."""
 
 MOST_WORDS = 64
 """A snapshot that was not requested has the views' maps if they have at most this many words for each row."""
@@ -80,7 +83,7 @@ class Store:
         self._snapshot: threading.Thread | None = None
         self._one_at_a_time = threading.Lock()
         self._uncertain = False
-        self.log.state.limit = max(LEAST_LOG, manifest.size)
+        self.log.state.limit = _limit(manifest)
 
     # The journal
 
@@ -103,14 +106,15 @@ class Store:
 
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         tables = {name: self._runtime.catalog.tables[name].table for name in batch}
-        self.log.append(*batch_record(tables, batch, progress))
+        self.log.append(*batch_record(tables, batch, progress, compressed=self.log.lags))
         self._changed.update(batch)
         self._snapshot_if_due()
 
-    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> ArrowRecord | None:
         if any(name not in self._runtime.catalog.tables for name, _, _ in parts):
             return None
-        return arrow_record([(name, self._schema(name), data, weight) for name, data, weight in parts])
+        stated = [(name, self._schema(name), data, weight) for name, data, weight in parts]
+        return arrow_record(stated, compressed=self.log.lags)
 
     def _schema(self, name: str) -> pa.Schema:
         """A table's columns in Arrow, remembered by its name: tables are long to compare."""
@@ -209,6 +213,7 @@ class Store:
         with self._one_at_a_time:
             publishing = False
             try:
+                self.log.flush()
                 with self._runtime.lock:
                     reclaim(self._runtime.catalog, now=True)  # an image has all values of dictionaries
                     last = self.log.rotate()
@@ -216,7 +221,8 @@ class Store:
                     self._changed.clear()
                     changed = set(self._unwritten)
                     tables = {name: state.table for name, state in self._runtime.catalog.tables.items()}
-                    rows = {name: self._runtime.reader.all_rows(name) for name in tables if name in changed}
+                    reader = self._runtime.reader
+                    rows = {name: reader.all_rows(name, only_decodes=True) for name in tables if name in changed}
                     self._runtime.catalog.holders.update(rows.values())
                     there = {*self._runtime.catalog.views, *self._broken}
                     views = tuple(view for view in self.views.values() if view.name in there)
@@ -237,7 +243,7 @@ class Store:
             with self._runtime.lock:
                 self._unwritten = set()
                 self.log.forget_older()
-                self.log.state.limit = max(LEAST_LOG, manifest.size)
+                self.log.state.limit = _limit(manifest)
             remove_unneeded(self.path, manifest)
 
     def _write_tables(
@@ -266,3 +272,8 @@ class Store:
                 self._lock.release()
         if self._snapshot is not None and self._snapshot.is_alive():
             self._snapshot.join()
+
+
+def _limit(manifest: Manifest) -> int:
+    """The size of the log from which on a snapshot is due."""
+    return max(LEAST_LOG, LOG_TO_TABLES * manifest.size)

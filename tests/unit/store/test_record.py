@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ivme.store.files import digest
 from ivme.store.record import framed, last_committed, read_record
 
 CONTENTS = st.recursive(
@@ -41,6 +44,19 @@ def test_a_record_of_which_a_bit_is_wrong_cannot_be_read(data: st.DataObject) ->
     assert read_record(memoryview(bytes(wrong)), 0) is None
 
 
+def test_a_record_of_an_older_version_has_a_checksum_of_its_bytes() -> None:
+    header = struct.pack("<4sIQQQ", b"ivmR", 2, 4, 7, 5)
+    older = header + digest(header, b"{}", b"rows") + b"{}rows"
+    record = read_record(memoryview(older), 0)
+    assert record is not None
+    assert (7, 5, {}, b"rows") == (record.number, record.durable, record.content, bytes(record.body))
+    for place in range(len(older)):
+        wrong = bytearray(older)
+        wrong[place] ^= 1
+        assert read_record(memoryview(bytes(wrong)), 0) is None
+    assert 7 == last_committed(b"torn" + older, 0, 3)
+
+
 @given(st.integers(0, 66))
 def test_a_record_that_ends_early_cannot_be_read(size: int) -> None:
     whole = joined(framed(7, 5, {"batch": [1, 2]}, [b"rows"]))
@@ -49,7 +65,7 @@ def test_a_record_that_ends_early_cannot_be_read(size: int) -> None:
 
 
 def test_only_a_later_record_tells_that_one_was_durable() -> None:
-    torn = b"ivmR" + b"\0" * 60
+    torn = b"ivmS" + b"\0" * 60
     assert 0 == last_committed(torn, 0, 3)
     assert 0 == last_committed(torn + joined(framed(4, 2, {})), 0, 3)
     assert 5 == last_committed(torn + joined(framed(4, 2, {}), framed(5, 3, {})), 0, 3)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Mark = tuple[int, int]
 """An end of the journal."""
 
+ArrowRecord = tuple[bytes, list[Any], int]
+"""What a journal says of record batches: its text, the bytes behind it, and a sum of these."""
+
 
 class Journal(Protocol):
     """The runtime's callers hold its lock, except for `wait`."""
@@ -30,10 +33,10 @@ class Journal(Protocol):
     def batch(self, batch: Mapping[str, RowBatch], progress: Progress | None) -> None:
         """Keeps a batch, or raises and keeps nothing."""
 
-    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> tuple[bytes, bytes] | None:
+    def record(self, parts: Sequence[tuple[str, pa.RecordBatch, int]]) -> ArrowRecord | None:
         """What it would keep of record batches, each of a table and with a weight for all of its rows.
 
-        A text and the bytes behind it, for the kernel, which keeps them at the end; None if `batch` has to.
+        It is for the kernel, which keeps it at the end; None if `batch` has to.
         """
 
     def row(self, table: str, row: tuple[Any, ...], weight: int) -> None:
