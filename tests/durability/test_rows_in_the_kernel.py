@@ -306,7 +306,7 @@ def test_records_are_compressed_while_the_disk_lags(tmp_path: Path, monkeypatch:
     store = db.definitions.store
     assert store is not None
     db.insert("R", batch_of(range(3_000)))
-    sizes = []
+    sizes: list[int] = []
     for much in (2**20, 0):
         monkeypatch.setattr(log_module, "_MUCH", much)
         before = store.log.size

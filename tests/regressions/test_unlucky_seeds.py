@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from ivme.database import Database
-from ivme.engine import native_backend
 
 UNLUCKY, ROWS = 14357763034189372454, 4000
 
 
 def test_rows_in_order_of_their_values_cost_few_operations(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_backend.secrets, "randbits", lambda _: UNLUCKY)
+    monkeypatch.setattr("ivme.engine.native_backend.secrets.randbits", lambda _: UNLUCKY)
     db = Database()
     db.create_table("r", {"g": "int", "x": "int"})
     view = db.create_view("v", "SELECT g, MEDIAN(x) AS m FROM r GROUP BY g")
