@@ -18,9 +18,8 @@ import pytest
 
 from ivme.database import Database
 from ivme.errors import IvmeError, StorageError
-from ivme.store import log as log_module
 from ivme.store import system
-from tests.durability.directories import bag, crash
+from tests.durability.directories import appended, bag, batch_of, changed, crash, small
 from tests.durability.faulty_disk import Crash, Disk
 from tests.example_counts import some_of
 
@@ -49,19 +48,6 @@ VALUES: list[list[Any]] = [
     [None, b"", b"\x00\xff", bytes(range(256))],
 ]
 ROWS = [tuple(values[number % len(values)] for values in VALUES) for number in range(40)]
-
-
-def appended(db: Database) -> int:
-    """The number of the last record that the kernel appended."""
-    store = db.definitions.store
-    assert store is not None
-    return store.log.state.taken[1]
-
-
-def last_record(db: Database) -> int:
-    store = db.definitions.store
-    assert store is not None
-    return store.log.last
 
 
 def test_values_of_all_kinds_come_back(tmp_path: Path) -> None:
@@ -132,21 +118,6 @@ def parts(rng: random.Random, there: Counter[Any]) -> list[tuple[str, int, Any]]
     return found
 
 
-def changed(db: Database, batch: list[tuple[str, int, Any]]) -> str:
-    """What became of a batch."""
-    try:
-        if len(batch) == 1:
-            ((table, weight, rows),) = batch
-            (db.insert if weight > 0 else db.delete)(table, rows)
-        else:
-            with db.batch() as changes:
-                for table, weight, rows in batch:
-                    (changes.insert if weight > 0 else changes.delete)(table, rows)
-    except IvmeError as error:
-        return str(error)
-    return "done"
-
-
 @pytest.mark.parametrize("durability", ["async", "sync"])
 @pytest.mark.parametrize("seed", some_of(range(3), 0))
 def test_rows_in_all_forms_are_there_after_opening(tmp_path: Path, durability: str, seed: int) -> None:
@@ -190,14 +161,6 @@ def test_rows_in_all_forms_are_there_after_opening(tmp_path: Path, durability: s
     db.close()
 
 
-def small(path: Path, durability: str) -> Database:
-    db = Database(path, durability=durability)
-    db.create_table("R", {"a": "int", "b": "string"})
-    db.create_view("v", "SELECT b, COUNT(*) AS n FROM R GROUP BY b")
-    db.insert("R", [(0, "first")])  # opens the path
-    return db
-
-
 def test_a_commit_that_waits_returns_when_its_record_is_durable(tmp_path: Path) -> None:
     db = small(tmp_path, "sync")
     assert db.definitions.store is not None
@@ -208,47 +171,6 @@ def test_a_commit_that_waits_returns_when_its_record_is_durable(tmp_path: Path) 
         assert (commits.written, syncs + 1) == (commits.durable, commits.syncs)
         assert before < appended(db)
     db.close()
-
-
-def batch_of(numbers: range) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"a": list(numbers), "b": [f"é{number % 7}" for number in numbers]})
-
-
-@pytest.mark.parametrize("durability", some_of(["async", "sync"], "async"))
-def test_record_batches_are_appended_by_the_kernel(tmp_path: Path, durability: str) -> None:
-    db = small(tmp_path, durability)
-    db.create_table("S", {"a": "int", "b": "string"})
-    for table in "RS":
-        db.insert(table, batch_of(range(100)))  # opens the path
-    before = last_record(db)
-    db.insert("R", batch_of(range(60_000)))  # a record that is written without the GIL
-    with db.batch() as batch:
-        batch.insert("R", batch_of(range(50)))
-        batch.delete("S", batch_of(range(40)))
-    assert before + 2 == last_record(db) == appended(db)
-    assert "not there" in changed(db, [("R", 1, batch_of(range(50))), ("S", -1, batch_of(range(40)))])
-    store = db.definitions.store
-    assert store is not None
-    assert durability == "async" or store.log.commits.durable == store.log.commits.written
-    expected = bag(db, "R"), bag(db, "S")
-    assert (60_151, 60) == tuple(each.total() for each in expected)
-    crash(db)
-    with Database(tmp_path) as again:
-        assert expected == (bag(again, "R"), bag(again, "S"))
-        again.view("v").verify()
-
-
-def test_a_record_batch_in_other_types_is_logged_in_those_of_its_table(tmp_path: Path) -> None:
-    db = small(tmp_path, "async")
-    given = batch_of(range(100)).cast(pa.schema([("a", pa.int16()), ("b", pa.large_string())]))
-    for _ in range(2):
-        db.insert("R", given)
-        db.insert("R", pa.Table.from_batches([given.select(["b", "a"])]))
-    expected = bag(db, "R")
-    assert 401 == expected.total()
-    crash(db)
-    with Database(tmp_path) as again:
-        assert expected == bag(again, "R")
 
 
 def test_a_record_that_cannot_be_written_is_not_in_the_log_nor_in_memory(tmp_path: Path, monkeypatch: Any) -> None:
@@ -277,52 +199,6 @@ def test_a_record_that_cannot_be_written_is_not_in_the_log_nor_in_memory(tmp_pat
     with Database(tmp_path) as again:
         assert expected == bag(again, "R")
         again.view("v").verify()
-
-
-@pytest.mark.parametrize("fault", ["EIO", "ENOSPC", "short", "crash"])
-@pytest.mark.parametrize("call", range(1, 6))
-def test_a_disk_that_fails_at_a_record_of_record_batches(tmp_path: Path, fault: str, call: int) -> None:
-    """Records whose bytes are written by a call of their own, and such that are written by one."""
-    disk = Disk(tmp_path)
-    with disk.mounted():
-        db = small(tmp_path, "sync")
-        db.insert("R", batch_of(range(100)))  # opens the path
-        disk.plan({call: fault})
-        done, left = 101, [2_000, 100, 3_000]
-        with suppress(StorageError, Crash):
-            while left:
-                db.insert("R", batch_of(range(left[0])))
-                done += left.pop(0)
-        crash(db)
-    image = disk.without_power(tmp_path.with_name(tmp_path.name + "-image"), random.Random(call))
-    with Database(image.path) as again:
-        assert bag(again, "R").total() in (done, done + sum(left[:1]))
-        again.view("v").verify()
-
-
-def test_records_are_compressed_while_the_disk_lags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "_PAUSE", 3600)  # nothing is synced meanwhile
-    db = small(tmp_path, "async")
-    store = db.definitions.store
-    assert store is not None
-    db.insert("R", batch_of(range(3_000)))
-    sizes: list[int] = []
-    for much in (2**20, 0):
-        monkeypatch.setattr(log_module, "_MUCH", much)
-        before = store.log.size
-        db.insert("R", batch_of(range(3_000)))
-        with db.batch(source="s", position=len(sizes)) as batch:  # on the batch path
-            batch.insert("R", batch_of(range(3_000)))
-        sizes.append(store.log.size - before)
-    assert sizes[1] < sizes[0] / 2
-    monkeypatch.setattr(log_module, "_PAUSE", 0)
-    store.log.sync()
-    assert not store.log.lags
-    expected = bag(db, "R")
-    assert 15_001 == expected.total()
-    crash(db)
-    with Database(tmp_path) as again:
-        assert expected == bag(again, "R")
 
 
 @pytest.mark.parametrize("fault", ["EIO", "ENOSPC", "short", "crash"])

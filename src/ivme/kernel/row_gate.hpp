@@ -154,7 +154,7 @@ private:
             if (!number || PyDict_GET_SIZE(open_reads_.ptr())) return false;
             Entry entry = entries_[PyLong_AsSize_t(number)];
             rows.push_back({entry.kept, entry.path, weight, {}});
-            if (entry.path->is_logged()) return false;
+            if (entry.path->log()) return false;
             if ((weight < 0 && !entry.deletes) || !entry.path->encode_row(row, rows.back().words)) return false;
             counted += entry.counts;
         }

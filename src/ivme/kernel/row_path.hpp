@@ -3,9 +3,8 @@
 
 #include "bound_expressions.hpp"
 #include "encoded_rows.hpp"
-#include "log_end.hpp"
 #include "row_encoder.hpp"
-#include "row_json.hpp"
+#include "row_log.hpp"
 #include "row_run.hpp"
 #include "state_lock.hpp"
 #include "view_chain.hpp"
@@ -19,7 +18,7 @@ public:
     // `compute` takes a row's codes where the expressions turn back, and returns all codes, or None.
     RowPath(Kernel& kernel, const nb::list& columns, const nb::object& expressions, nb::object compute,
             const nb::list& runs)
-        : kernel_(kernel), encoder_(columns), json_(columns), compute_(std::move(compute)), kept_(expressions) {
+        : kernel_(kernel), encoder_(columns), log_(columns), compute_(std::move(compute)), kept_(expressions) {
         if (!expressions.is_none()) expressions_ = &nb::cast<Expressions&>(expressions);
         for (nb::handle run : runs) {
             auto [trigger, places] = nb::cast<std::pair<size_t, std::vector<unsigned>>>(run);
@@ -116,19 +115,12 @@ public:
         for (Balance* balance : balances_) balance->passed(n);
     }
 
-    // From now on rows are written to a log, too, under the table's name in JSON; false if it cannot be, as a column is
-    // of a kind that only Python writes.
+    // From now on rows are written to a log, too, if they can be; see `RowLog`.
     bool set_log(nb::object end, nb::object table, const std::string& name) {
-        if (!json_.takes_all()) return false;
-        log_ = &nb::cast<LogEnd&>(end);
-        log_kept_ = std::move(end);
-        table_ = std::move(table);
-        before_rows_ = "{\"batch\":[{\"table\":" + name + ",\"rows\":";
-        return true;
+        return log_.set(std::move(end), std::move(table), name);
     }
-    bool is_logged() const { return log_ != nullptr; }
-    LogEnd* log() const { return log_; }
-    const nb::object& table() const { return table_; }
+    LogEnd* log() const { return log_.end(); }
+    const nb::object& table() const { return log_.table(); }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
     // columns, and says whether they turn back no more. Nothing but the table takes `loose` columns of strings.
@@ -257,12 +249,9 @@ private:
     }
 
     bool try_once(const int64_t* columns, size_t n, const int64_t* weights) {
-        if (log_ && !log_->is_ready()) return false;
-        if (log_) write_record(columns, n, weights);
+        if (!log_.begin(columns, n, weights)) return false;
         try {
-            run_columns(columns, n, weights, true, [&] {
-                if (log_) log_->append(record_, &table_, 1);
-            });
+            run_columns(columns, n, weights, true, [&] { log_.append(); });
         } catch (const Overflow&) {
             return false;
         } catch (const LogFailed&) {
@@ -273,22 +262,8 @@ private:
             return false;
         }
         passed(n);
-        if (log_) log_->committed();
+        log_.committed();
         return true;
-    }
-
-    // The record of rows, as ivme/store/contents.py has it.
-    void write_record(const int64_t* columns, size_t n, const int64_t* weights) {
-        LogEnd::begin(record_);
-        record_ += before_rows_;
-        json_.write_rows(columns, n, record_);
-        record_ += ",\"weights\":[";
-        for (size_t row = 0; row < n; ++row) {
-            if (row) record_ += ',';
-            record_ += std::to_string(weights[row]);
-        }
-        record_ += "]}]}";
-        log_->frame(record_);
     }
 
     // The columns lie one behind the other. The GIL stays, as the work is below a switch. If `check` throws, nothing
@@ -404,10 +379,7 @@ private:
 
     Kernel& kernel_;
     RowEncoder encoder_;
-    RowJson json_;
-    LogEnd* log_ = nullptr;
-    std::string before_rows_, record_;
-    nb::object log_kept_, table_;
+    RowLog log_;
     Expressions* expressions_ = nullptr;
     const ArrowColumns* arrow_ = nullptr;
     std::vector<unsigned> key_, loose_;
