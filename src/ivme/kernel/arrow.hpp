@@ -83,6 +83,7 @@ public:
         std::memcpy(&number, bytes_ + i * sizeof(Number), sizeof(Number));
         return number;
     }
+    const void* from(size_t i) const { return bytes_ + i * sizeof(Number); }
 
 private:
     const uint8_t* bytes_;
@@ -94,16 +95,13 @@ bool encode_numbers(const ArrowColumn& column, const ArrowArray& array, const Ar
     ArrowNumbers<Number> numbers(array.buffers[1], array.offset);
     auto n = static_cast<size_t>(array.length);
     bool outside = false;
-    if (!valid) {
-        for (size_t i = 0; i < n; ++i) {
-            codes[i] = numbers[i];
-            outside |= (codes[i] < column.least) | (codes[i] > column.most);
-        }
-        return !outside;
+    if constexpr (sizeof(Number) == sizeof(int32_t)) {
+        if (!valid) return widen(numbers.from(0), n, column.least, column.most, codes);
     }
     for (size_t i = 0; i < n; ++i) {
-        codes[i] = valid[i] ? numbers[i] : NULL_CODE;
-        outside |= valid[i] && (codes[i] < column.least || codes[i] > column.most);
+        bool is_there = !valid || valid[i];
+        codes[i] = is_there ? numbers[i] : NULL_CODE;
+        outside |= is_there && (codes[i] < column.least || codes[i] > column.most);
     }
     return !outside;
 }
@@ -140,9 +138,9 @@ inline void encode_bools(const ArrowArray& array, const ArrowBits& valid, int64_
 
 // Decimals of up to 18 digits: the low word is the number without its point.
 inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
-    ArrowNumbers<int64_t> words(array.buffers[1], 2 * array.offset);
-    for (size_t i = 0; i < static_cast<size_t>(array.length); ++i)
-        codes[i] = valid && !valid[i] ? NULL_CODE : words[2 * i];
+    auto n = static_cast<size_t>(array.length);
+    take_low_words(ArrowNumbers<int64_t>(array.buffers[1], 2 * array.offset).from(0), n, codes);
+    for (size_t i = 0; i < n && valid; ++i) codes[i] = valid[i] ? codes[i] : NULL_CODE;
 }
 
 // What the strings weigh that columns brought along, which had no code before.
@@ -164,9 +162,9 @@ public:
 
     // Whether offsets go forward and, unless they are bytes, strings are UTF-8.
     bool are_strings(size_t first, size_t end) const {
-        if (!go_forward(first, end)) return false;
+        if (at_[first] < 0 || at_[end] > at_[n_] || !go_forward(at_.from(first), end - first)) return false;
         size_t bytes = static_cast<size_t>(at_[end] - at_[first]);
-        bool checked = column_.format == "z" || is_ascii(text_ + at_[first], bytes);
+        bool checked = column_.format == "z" || are_ascii(text_ + at_[first], bytes);
         for (size_t i = first; i < end && !checked; ++i) {
             if (is_there(i) && !is_utf8({text_ + at_[i], static_cast<size_t>(at_[i + 1] - at_[i])})) return false;
         }
@@ -222,12 +220,6 @@ public:
 
 private:
     bool is_there(size_t i) const { return !valid_ || valid_[i]; }
-
-    bool go_forward(size_t first, size_t end) const {
-        bool goes_back = at_[first] < 0 || at_[end] > at_[n_];
-        for (size_t i = first; i < end; ++i) goes_back |= at_[i + 1] < at_[i];
-        return !goes_back;
-    }
 
     template <class Encode>
     void bring(Brought& brought, Encode encode) const {

@@ -1,14 +1,9 @@
 #include "column_loops.hpp"
 
+#include <cstring>
 #include <limits>
 
-// Functions that are compiled several times, for older and newer processors; the one that fits is chosen when the
-// module is loaded. Elsewhere there is one of each.
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(IVME_SANITIZE)
-#define IVME_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
-#else
-#define IVME_CLONES
-#endif
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -34,6 +29,13 @@ inline void narrow_all(const int64_t* codes, size_t n, int64_t base, Cell* to) {
     }
 }
 
+template <class Number>
+inline Number number_at(const void* numbers, size_t i) {
+    Number number;
+    std::memcpy(&number, static_cast<const char*>(numbers) + i * sizeof(Number), sizeof(Number));
+    return number;
+}
+
 }  // namespace
 
 // NULL is the least of all codes: where it is not among them, nothing has to be looked at twice.
@@ -46,6 +48,37 @@ IVME_CLONES bool are_within(const int64_t* codes, size_t n, int64_t least, int64
     bool outside = false;
     for (size_t i = 0; i < n; ++i) outside |= (codes[i] < least) | (codes[i] > most);
     return !outside;
+}
+
+IVME_CLONES void compare_with_next(const int64_t* codes, size_t n, bool* is_below) {
+    for (size_t i = 0; i < n; ++i)
+        is_below[i] = (codes[i] < codes[i + 1]) | ((codes[i] == codes[i + 1]) & is_below[i]);
+}
+
+IVME_CLONES bool widen(const void* numbers, size_t n, int64_t least, int64_t most, int64_t* codes) {
+    bool outside = false;
+    for (size_t i = 0; i < n; ++i) {
+        int64_t code = number_at<int32_t>(numbers, i);
+        codes[i] = code;
+        outside |= (code < least) | (code > most);
+    }
+    return !outside;
+}
+
+IVME_CLONES void take_low_words(const void* words, size_t n, int64_t* codes) {
+    for (size_t i = 0; i < n; ++i) codes[i] = number_at<int64_t>(words, 2 * i);
+}
+
+IVME_CLONES bool go_forward(const void* offsets, size_t n) {
+    bool goes_back = false;
+    for (size_t i = 0; i < n; ++i) goes_back |= number_at<int32_t>(offsets, i + 1) < number_at<int32_t>(offsets, i);
+    return !goes_back;
+}
+
+IVME_CLONES bool are_ascii(const char* text, size_t n) {
+    uint8_t seen = 0;
+    for (size_t i = 0; i < n; ++i) seen |= static_cast<uint8_t>(text[i]);
+    return seen < 0x80;
 }
 
 IVME_CLONES void narrow(const int64_t* codes, size_t n, int64_t base, uint8_t* to) { narrow_all(codes, n, base, to); }

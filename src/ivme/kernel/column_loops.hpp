@@ -22,4 +22,18 @@ void narrow(const int64_t* codes, size_t n, int64_t base, uint32_t* to);
 // Whether all are from `least` to `most`.
 bool are_within(const int64_t* codes, size_t n, int64_t least, int64_t most);
 
+// Whether each code is below the next one of the column; where they are equal, what was there stays.
+void compare_with_next(const int64_t* codes, size_t n, bool* is_below);
+
+// What follows reads numbers that may lie anywhere.
+
+// Integers of 32 bits as codes; whether all are from `least` to `most`.
+bool widen(const void* numbers, size_t n, int64_t least, int64_t most, int64_t* codes);
+// Every second word, from the first on.
+void take_low_words(const void* words, size_t n, int64_t* codes);
+// Whether of `n` + 1 offsets none is below the one before it.
+bool go_forward(const void* offsets, size_t n);
+// Whether no byte has its first bit set.
+bool are_ascii(const char* text, size_t n);
+
 }  // namespace ivme

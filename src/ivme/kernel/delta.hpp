@@ -82,6 +82,8 @@ class Consolidator {
 public:
     explicit Consolidator(const Seed& seed) : seed_(seed) {}
 
+    const Seed& seed() const { return seed_; }
+
     void begin(Delta* target, size_t expected) {
         target_ = target;
         target_->clear();

@@ -87,18 +87,16 @@ public:
     template <class Offsets, class Valid>
     void encode_all(const char* text, Offsets at, size_t n, Valid valid, int64_t* codes) {
         uint32_t tags[BLOCK_OF_STRINGS];
+        uint8_t others[BLOCK_OF_STRINGS];
         RecentStrings known;
         const char* end = text + at[n];
         for (size_t start = 0; start < n; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, n);
-            hash_block(text, at, start, stop, end, known, codes, tags);
-            for (size_t i = start; i < stop; ++i) {
-                if (!valid(i)) {
-                    codes[i] = NULL_CODE;
-                } else if (is_absent(codes[i])) {
-                    codes[i] = encode(string_at(text, at, i), tags[i - start]);
-                    known.add(string_at(text, at, i), end, codes[i]);
-                }
+            size_t count = hash_block(text, at, start, stop, end, known, valid, codes, others, tags);
+            for (size_t other = 0; other < count; ++other) {
+                size_t i = start + others[other];
+                codes[i] = encode(string_at(text, at, i), tags[others[other]]);
+                known.add(string_at(text, at, i), end, codes[i]);
             }
         }
     }
@@ -150,6 +148,9 @@ public:
             text_.resize(begin + bytes);
             if (bytes) std::memcpy(text_.data() + begin, text + at[0], bytes);
         }
+        bool all_valid = true;
+        for (size_t i = 0; i < n; ++i) all_valid &= valid(i);
+        if (are_short && all_valid && !were_sampled && free_ == NIL) return number_loosely(at, n, begin, codes);
         for (size_t i = 0; i < n; ++i) {
             if (!valid(i)) {
                 codes[i] = NULL_CODE;
@@ -169,19 +170,18 @@ public:
     template <class Offsets, class Valid>
     void find_all(const char* text, Offsets at, size_t first, size_t end, Valid valid, int64_t* codes,
                   uint32_t* tags) const {
+        uint8_t others[BLOCK_OF_STRINGS];
         RecentStrings known;
         for (size_t start = first; start < end; start += BLOCK_OF_STRINGS) {
             size_t stop = std::min(start + BLOCK_OF_STRINGS, end);
-            hash_block(text, at, start, stop, text + at[end], known, codes, tags + (start - first));
-            for (size_t i = start; i < stop; ++i) {
-                if (!valid(i)) {
-                    codes[i] = NULL_CODE;
-                } else if (is_absent(codes[i])) {
-                    uint32_t id = look_up(string_at(text, at, i), tags[i - first]);
-                    if (id == NIL) continue;
-                    codes[i] = base_ + id;
-                    known.add(string_at(text, at, i), text + at[end], codes[i]);
-                }
+            size_t count =
+                hash_block(text, at, start, stop, text + at[end], known, valid, codes, others, tags + (start - first));
+            for (size_t other = 0; other < count; ++other) {
+                size_t i = start + others[other];
+                uint32_t id = look_up(string_at(text, at, i), tags[i - first]);
+                if (id == NIL) continue;
+                codes[i] = base_ + id;
+                known.add(string_at(text, at, i), text + at[end], codes[i]);
             }
         }
     }
@@ -244,7 +244,7 @@ private:
     static constexpr uint64_t FREE = uint64_t{1} << 63;
     // Beside a string's word: it is not in the table.
     static constexpr uint64_t LOOSE = uint64_t{1} << StoredText::BITS;
-    static constexpr size_t BLOCK_OF_STRINGS = 32;
+    static constexpr size_t BLOCK_OF_STRINGS = RecentStrings::BLOCK;
 
     uint64_t known_held() const { return std::min(known_held_.load(), added_); }
 
@@ -255,17 +255,24 @@ private:
     static std::string_view string_at(const char* text, const Offsets& at, size_t i) {
         return {text + at[i], static_cast<size_t>(at[i + 1] - at[i])};
     }
-    // The codes of strings that came just before, and the hashes of others, which are absent.
-    template <class Offsets>
-    void hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const char* end,
-                    RecentStrings& known, int64_t* codes, uint32_t* tags) const {
+    // The codes of strings that came just before, and of NULLs; the others are absent, and their places and hashes, from
+    // `start` on, are written down. How many these are.
+    template <class Offsets, class Valid>
+    size_t hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const char* end,
+                      RecentStrings& known, Valid valid, int64_t* codes, uint8_t* others, uint32_t* tags) const {
+        size_t count = known.find(text, at, start, stop, end, codes, others), left = 0;
         for (size_t i = start; i < stop; ++i) {
-            std::string_view string = string_at(text, at, i);
-            codes[i] = known.find(string, end, absent());
-            if (!is_absent(codes[i])) continue;
-            tags[i - start] = tag(string);
-            table_.prefetch(tags[i - start]);
+            if (!valid(i)) codes[i] = NULL_CODE;
         }
+        for (size_t other = 0; other < count; ++other) {
+            uint8_t behind = others[other];
+            if (!valid(start + behind)) continue;
+            codes[start + behind] = absent();
+            tags[behind] = tag(string_at(text, at, start + behind));
+            table_.prefetch(tags[behind]);
+            others[left++] = behind;
+        }
+        return left;
     }
 
     int64_t encode(std::string_view text, uint32_t hashed) {
@@ -300,6 +307,23 @@ private:
             starts_[id] = word;
         }
         return id;
+    }
+
+    // The same for short strings that were copied to one place, with codes that none had before.
+    template <class Offsets>
+    void number_loosely(Offsets at, size_t n, size_t begin, int64_t* codes) {
+        size_t first = starts_.size();
+        starts_.resize(first + n);
+        uint64_t* words = starts_.data() + first;
+        uint64_t added = 0;
+        for (size_t i = 0; i < n; ++i) {
+            auto length = static_cast<size_t>(at[i + 1] - at[i]);
+            words[i] = StoredText::word(begin + static_cast<size_t>(at[i] - at[0]), length) | LOOSE;
+            codes[i] = base_ + static_cast<int64_t>(first + i);
+            added += weight(length);
+        }
+        count_added(added);
+        loose_ += n;
     }
 
     void count_added(uint64_t weight) {

@@ -6,6 +6,7 @@
 
 #include "expression_frame.hpp"
 #include "expression_functions.hpp"
+#include "portable.hpp"
 
 namespace ivme {
 
@@ -126,7 +127,7 @@ void ExpressionProgram::run_chunk(ExpressionRun& run, ExpressionFrame& frame, si
     }
 }
 
-void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, ExpressionRun& run) {
+IVME_CLONES void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, ExpressionRun& run) {
     auto out = [&] { return run.outputs[i.to] + f.start; };
     auto word = [&] { return f.at<int64_t>(i.to); };
     auto equal = [](auto a, auto b) { return a == b; };
@@ -279,7 +280,7 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
         case Operation::drop_truncate:
             return f.drop<Rounding::truncate>(i);
         case Operation::real_of_code:
-            for (size_t row = 0; row < f.n; ++row) f.at<double>(i.to)[row] = real_of_code(f.at<Word>(i.a)[row]);
+            for (size_t row = 0, end = f.n; row < end; ++row) f.at<double>(i.to)[row] = real_of_code(f.at<Word>(i.a)[row]);
             return;
         case Operation::real_of_int:
             return f.map_one<Word, double>(i, [](Word value) { return static_cast<double>(value); });
@@ -301,7 +302,7 @@ void ExpressionProgram::execute(const Instruction& i, ExpressionFrame& f, Expres
             run.complete &= f.read(i, run.foreign[i.k], run.missing[i.k]);
             return;
         case Operation::doubt:
-            for (size_t row = 0; row < f.n; ++row) f.doubtful[row] |= static_cast<uint8_t>(f.at<Word>(i.mask)[row]);
+            for (size_t row = 0, end = f.n; row < end; ++row) f.doubtful[row] |= static_cast<uint8_t>(f.at<Word>(i.mask)[row]);
             return;
         case Operation::out_word:
             return f.see<Word>(i, out(), [](Word value) { return value; });

@@ -1,4 +1,7 @@
 // One chunk of an expression's rows: where the registers are, and the loops that instructions run over them.
+//
+// A loop takes the number of rows into a variable of its own and has no branches where an operation cannot fail, so that
+// a processor takes several rows at a time.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +29,7 @@ struct ExpressionFrame {
     void map(const Instruction& i, F f) {
         const A *a = at<A>(i.a), *b = at<A>(i.b);
         To* to = at<To>(i.to);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             bool null = is_null(a[row]) | is_null(b[row]);
             To value = static_cast<To>(f(a[row], b[row]));
             to[row] = null ? null_of<To> : value;
@@ -39,7 +42,7 @@ struct ExpressionFrame {
         const T *a = at<T>(i.a), *b = at<T>(i.b);
         const int64_t* mask = at<int64_t>(i.mask);
         T* to = at<T>(i.to);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             bool null = is_null(a[row]) || is_null(b[row]);
             T value{};
             bool failed = !null && !f(a[row], b[row], &value);
@@ -52,7 +55,7 @@ struct ExpressionFrame {
     void map_one(const Instruction& i, F f) {
         const A* a = at<A>(i.a);
         To* to = at<To>(i.to);
-        for (size_t row = 0; row < n; ++row) to[row] = is_null(a[row]) ? null_of<To> : static_cast<To>(f(a[row]));
+        for (size_t row = 0, end = n; row < end; ++row) to[row] = is_null(a[row]) ? null_of<To> : static_cast<To>(f(a[row]));
     }
 
     template <class A, class To, class F>
@@ -60,7 +63,7 @@ struct ExpressionFrame {
         const A* a = at<A>(i.a);
         const int64_t* mask = at<int64_t>(i.mask);
         To* to = at<To>(i.to);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             To value{};
             bool null = is_null(a[row]), failed = !null && !f(a[row], &value);
             to[row] = null || failed ? null_of<To> : value;
@@ -78,14 +81,14 @@ struct ExpressionFrame {
     template <class A, class F>
     void see(const Instruction& i, int64_t* to, F f) {
         const A* a = at<A>(i.a);
-        for (size_t row = 0; row < n; ++row) to[row] = f(a[row]);
+        for (size_t row = 0, end = n; row < end; ++row) to[row] = f(a[row]);
     }
 
     template <class F>
     void mask(const Instruction& i, F f) {
         const int64_t *a = at<int64_t>(i.a), *mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);
-        for (size_t row = 0; row < n; ++row) to[row] = mask[row] & static_cast<int64_t>(f(a[row]));
+        for (size_t row = 0, end = n; row < end; ++row) to[row] = mask[row] & static_cast<int64_t>(f(a[row]));
     }
 
     template <class T>
@@ -93,14 +96,14 @@ struct ExpressionFrame {
         const T *a = at<T>(i.a), *b = at<T>(i.b);
         const int64_t* mask = at<int64_t>(i.mask);
         T* to = at<T>(i.to);
-        for (size_t row = 0; row < n; ++row) to[row] = mask[row] ? a[row] : b[row];
+        for (size_t row = 0, end = n; row < end; ++row) to[row] = mask[row] ? a[row] : b[row];
     }
 
     template <class T>
     void check(const Instruction& i, Wide limit) {
         const T* a = at<T>(i.a);
         const int64_t* mask = at<int64_t>(i.mask);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             bool outside = !is_null(a[row]) && magnitude(static_cast<Wide>(a[row])) >= limit;
             doubtful[row] |= static_cast<uint8_t>(outside && mask[row]);
         }
@@ -115,10 +118,10 @@ struct ExpressionFrame {
     void truth(const Instruction& i, int64_t decided) {
         const int64_t *a = at<int64_t>(i.a), *b = at<int64_t>(i.b);
         int64_t* to = at<int64_t>(i.to);
-        for (size_t row = 0; row < n; ++row) {
-            bool is_decided = (a[row] == decided) | (b[row] == decided);
-            bool null = is_null(a[row]) | is_null(b[row]);
-            to[row] = is_decided ? decided : null ? NULL_CODE : 1 - decided;
+        for (size_t row = 0, end = n; row < end; ++row) {
+            int64_t one = a[row], other = b[row];
+            int64_t undecided = is_null(one) | is_null(other) ? NULL_CODE : 1 - decided;
+            to[row] = (one == decided) | (other == decided) ? decided : undecided;
         }
     }
 
@@ -134,7 +137,7 @@ struct ExpressionFrame {
     void compare_text(const Instruction& i, const Dictionary* dictionary, F holds) {
         const int64_t *a = at<int64_t>(i.a), *b = at<int64_t>(i.b), *mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             bool null = is_null(a[row]) || is_null(b[row]);
             bool known = !null && dictionary->holds(a[row]) && dictionary->holds(b[row]);
             to[row] = known ? holds(dictionary->text(a[row]).compare(dictionary->text(b[row]))) : NULL_CODE;
@@ -146,7 +149,7 @@ struct ExpressionFrame {
         const int64_t *a = at<int64_t>(i.a), *mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);
         bool complete = true;
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             CodeTable::State state = table.state(a[row]);
             to[row] = state == CodeTable::KNOWN ? table.value(a[row]) : NULL_CODE;
             if (state == CodeTable::KNOWN || !mask[row]) continue;
@@ -164,7 +167,7 @@ struct ExpressionFrame {
         const int64_t* mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);
         size_t before = missing.size();
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             uint8_t state = column.states[start + row];
             to[row] = state == CodeTable::KNOWN ? column.values[start + row] : NULL_CODE;
             if (state == CodeTable::DOUBTFUL) doubtful[row] |= static_cast<uint8_t>(mask[row]);
@@ -192,7 +195,7 @@ struct ExpressionFrame {
 
     void out_wide(const Instruction& i, int64_t* to) {
         const Wide* a = at<Wide>(i.a);
-        for (size_t row = 0; row < n; ++row) {
+        for (size_t row = 0, end = n; row < end; ++row) {
             bool large = !is_null(a[row]) && magnitude(a[row]) >= LARGE_DECIMALS;
             to[row] = is_null(a[row]) ? NULL_CODE : static_cast<int64_t>(a[row]);
             doubtful[row] |= large;

@@ -11,7 +11,7 @@ namespace {
 
 // Columns of one part; they take about as long as its key does to be found a place.
 constexpr unsigned COLUMNS_OF_PART = 4;
-constexpr size_t MANY = 32;
+constexpr size_t MANY = 32, BLOCK_OF_KEYS = 256;
 
 }  // namespace
 
@@ -74,15 +74,14 @@ size_t Heap::rows_in_order(const int64_t* const* columns, size_t first, const in
     if (!keyed_ || ordered_ != weights_.size() || !n || weights[0] != 1) return 0;
     if (ordered_ && !is_less(ordered_ - 1, given(columns, first))) return 0;
     size_t row = 1;
-    for (; row < n && weights[row] == 1; ++row) {
-        bool is_less = false;
-        for (unsigned column : key_) {
-            const int64_t* codes = columns[column] + first;
-            if (codes[row - 1] == codes[row]) continue;
-            is_less = codes[row - 1] < codes[row];
-            break;
-        }
-        if (!is_less) break;
+    for (bool is_whole = true; is_whole && row < n;) {
+        bool follows[BLOCK_OF_KEYS] = {};
+        size_t count = std::min(BLOCK_OF_KEYS, n - row);
+        for (size_t i = key_.size(); i-- > 0;) compare_with_next(columns[key_[i]] + first + row - 1, count, follows);
+        size_t in_order = 0;
+        while (in_order < count && follows[in_order] && weights[row + in_order] == 1) ++in_order;
+        row += in_order;
+        is_whole = in_order == count;
     }
     return row == n || row >= MANY ? row : 0;
 }

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "lift.hpp"
+#include "lifted_sums.hpp"
 
 namespace ivme {
 
@@ -93,6 +93,7 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
         for (unsigned c = 0; c < target.columns.size(); ++c) all.push_back(c);
     }
     unsigned words = target.layout.words;
+    bool adds = sum && adds_up(target.layout, step.lifts);
     bool tested = !step.constants.empty() || !step.equals.empty() || !step.not_null.empty();
     for (size_t start = 0; start < input.n; start += CHUNK) {
         poll_interrupt();
@@ -102,14 +103,14 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
         uint32_t* kept = candidates_.selected;
         bool is_all = !tested && std::find(input.weights + start, input.weights + end, 0) == input.weights + end;
         unsigned count = is_all ? static_cast<unsigned>(end - start) : 0;
-        if (is_all && sum && load_runs(step, input, start, count)) {
-            consolidator_.add(chunk_, all, 0, chunk_.n);
-            continue;
-        }
         if (is_all) std::iota(kept, kept + count, 0U);
         for (size_t row = start; row < end && !is_all; ++row) {
             kept[count] = static_cast<uint32_t>(row - start);
             count += tested ? passes(step, input, row) : input.weights[row] != 0;
+        }
+        if (adds && load_sums(step, input, start, count)) {
+            consolidator_.add(chunk_, all, 0, chunk_.n);
+            continue;
         }
         size_t first = loaded.extend(count);
         for (unsigned c = 0; c < step.columns.size(); ++c) {
@@ -136,36 +137,28 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     if (sum) consolidator_.end();
 }
 
-// Rows whose columns are those of the row before, as a join makes them, are summed on the way into the chunk; false if
-// there are few of them, or sums that do not just add up.
-bool Machine::load_runs(const LoadStep& step, const Input& input, size_t start, unsigned count) {
+// Rows of few groups are summed on the way into the chunk; false if there are many, or a sum of weights does not fit.
+bool Machine::load_sums(const LoadStep& step, const Input& input, size_t start, unsigned count) {
+    const uint32_t* kept = candidates_.selected;
+    const int64_t* columns[64];
+    unsigned arity = count_of(step.columns);
+    for (unsigned c = 0; c < arity; ++c) columns[c] = input.columns[step.columns[c]] + start;
+    if (!row_groups_.find(columns, arity, kept, count, consolidator_.seed())) return false;
+    unsigned groups = row_groups_.groups;
+    chunk_.extend(groups);
+    for (unsigned c = 0; c < arity; ++c) {
+        for (unsigned i = 0; i < groups; ++i) chunk_.columns[c][i] = columns[c][row_groups_.firsts[i]];
+    }
     const Layout& layout = chunk_.layout;
-    if (!layout.has_words_only || !std::all_of(step.lifts.begin(), step.lifts.end(), adds_up)) return false;
-    bool differs[CHUNK] = {};
-    for (unsigned column : step.columns) {
-        const int64_t* from = input.columns[column] + start;
-        for (unsigned i = 1; i < count; ++i) differs[i] |= from[i] != from[i - 1];
-    }
-    uint32_t* begins = candidates_.selected;
-    unsigned runs = 0;
-    for (unsigned i = 0; i < count; ++i) {
-        begins[runs] = i;
-        runs += !i || differs[i];
-    }
-    if (size_t{runs} * 3 > count) return false;
-    chunk_.extend(runs);
-    for (unsigned c = 0; c < step.columns.size(); ++c) {
-        const int64_t* from = input.columns[step.columns[c]] + start;
-        for (unsigned i = 0; i < runs; ++i) chunk_.columns[c][i] = from[begins[i]];
-    }
-    LiftedRuns lifted{input, start, begins, runs, count, chunk_.payloads.data(), layout.words};
-    if (!lifted.sum_weights()) {
+    int64_t* payloads = chunk_.payloads.data();
+    LiftedSums sums{input, start, kept, row_groups_.places, count, groups, payloads, layout.words};
+    if (!sums.sum_weights()) {
         chunk_.clear();
         return false;
     }
     unsigned at = 1;
     for (unsigned s = 0; s < step.lifts.size(); ++s) {
-        lifted.sum_column(step.lifts[s], layout.slots[s], at);
+        sums.sum_column(step.lifts[s], layout.slots[s], at);
         at += width(layout.slots[s]);
     }
     return true;

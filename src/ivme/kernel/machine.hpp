@@ -11,6 +11,7 @@
 #include "delta.hpp"
 #include "probe.hpp"
 #include "program.hpp"
+#include "row_groups.hpp"
 #include "undo.hpp"
 #include "uses.hpp"
 
@@ -129,7 +130,7 @@ private:
 
     static bool reads_nothing(const JoinStep& step, const Trigger& trigger);
     void look_up(const JoinStep& step, Trigger& trigger);
-    bool load_runs(const LoadStep& step, const Input& input, size_t start, unsigned count);
+    bool load_sums(const LoadStep& step, const Input& input, size_t start, unsigned count);
     void extend(const JoinStep& step, Trigger& trigger);
     void extend_by_one(const JoinStep& step, Trigger& trigger);
     void emit_matches(const JoinStep& step, Trigger& trigger);
@@ -166,6 +167,7 @@ private:
 
     Consolidator consolidator_;
     Candidates candidates_;
+    RowGroups<CHUNK> row_groups_;
     KeyBlock block_;
     Delta chunk_;
     Array<uint64_t> groups_;

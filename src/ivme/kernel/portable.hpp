@@ -16,6 +16,14 @@
 #include <cstddef>
 #include <cstdint>
 
+// Functions that are compiled several times, for older and newer processors; the one that fits is chosen when the
+// module is loaded. Elsewhere there is one of each.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(IVME_SANITIZE)
+#define IVME_CLONES [[gnu::target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")]]
+#else
+#define IVME_CLONES
+#endif
+
 namespace ivme {
 
 // Asks for the cache line of an address, which need not be valid. Without such an instruction it does nothing.

@@ -1,6 +1,7 @@
 // Hashes and comparisons of strings that are mostly short: whole words, and no call for the bytes that are left.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -41,33 +42,60 @@ inline bool is_same(std::string_view one, std::string_view other) {
 // The codes of strings that came just before, of which some are forgotten: columns of flags, modes and the like have
 // few values, which need not be hashed and looked up again. Of strings that hardly repeat none are kept. The strings
 // stay where they are while this is used.
+//
+// Strings of up to 32 bytes are compared by four words, which overlap in shorter ones: there is nothing that a processor
+// would have to guess, as lengths are as random as the strings.
 class RecentStrings {
 public:
-    // A string in a buffer that can be read on up to `end`.
-    int64_t find(std::string_view text, const char* end, int64_t absent) {
-        if (!is_worth_it_ || text.size() > LONGEST) return absent;
-        Ends ends = ends_of(text, end);
-        const Known& known = known_[place(ends, text.size())];
-        bool is_known = known.ends == ends && known.length == text.size() + 1 &&
-                        (text.size() <= 16 || std::memcmp(known.text, text.data(), text.size()) == 0);
-        found_ += is_known;
-        if (++asked_ % TRIAL == 0) is_worth_it_ = 8 * found_ >= asked_;
-        return is_known ? known.code : absent;
+    static constexpr size_t BLOCK = 32;
+
+    // Writes the codes of the strings from `start` up to `stop` that are known, and the places behind `start` of the
+    // others, how many of which there are. The buffer can be read on up to `end`.
+    template <class Offsets>
+    size_t find(const char* text, const Offsets& at, size_t start, size_t stop, const char* end, int64_t* codes,
+                uint8_t* others) {
+        size_t count = 0;
+        if (!is_worth_it_) {
+            for (; count < stop - start; ++count) others[count] = static_cast<uint8_t>(count);
+            return count;
+        }
+        for (size_t i = start; i < stop; ++i) {
+            const char* from = text + at[i];
+            auto length = static_cast<size_t>(at[i + 1] - at[i]);
+            others[count] = static_cast<uint8_t>(i - start);
+            if (length > LONGEST) {
+                ++count;
+                continue;
+            }
+            Words words = words_of(from, length, end);
+            const Known& known = known_[place(words, length)];
+            bool is_known = (known.length == length + 1) & (known.words == words);
+            if (length > 32) is_known = is_known && std::memcmp(known.text, from, length) == 0;
+            codes[i] = known.code;
+            count += !is_known;
+        }
+        asked_ += stop - start;
+        found_ += stop - start - count;
+        if (asked_ >= TRIAL) is_worth_it_ = 8 * found_ >= asked_;
+        return count;
     }
     void add(std::string_view text, const char* end, int64_t code) {
         if (!is_worth_it_ || text.size() > LONGEST) return;
-        Ends ends = ends_of(text, end);
-        known_[place(ends, text.size())] = {ends, text.size() + 1, code, text.data()};
+        Words words = words_of(text.data(), text.size(), end);
+        known_[place(words, text.size())] = {words, text.size() + 1, code, text.data()};
     }
 
 private:
-    // The first and the last eight bytes, which may be the same; those of a shorter string are followed by zeroes.
-    struct Ends {
-        uint64_t first = 0, last = 0;
-        bool operator==(const Ends&) const = default;
+    // The first two and the last two words of eight bytes, which may be the same; those of a string of fewer bytes are
+    // followed by zeroes.
+    struct Words {
+        uint64_t first = 0, second = 0, third = 0, last = 0;
+        friend bool operator==(const Words& a, const Words& b) {
+            return !((a.first ^ b.first) | (a.second ^ b.second) | (a.third ^ b.third) | (a.last ^ b.last));
+        }
     };
     struct Known {
-        Ends ends;
+        Words words;
         uint64_t length = 0;  // one more than that of the string, and 0 if there is none
         int64_t code = 0;
         const char* text = nullptr;
@@ -75,20 +103,19 @@ private:
     static constexpr size_t LONGEST = 64, TRIAL = 64;
     static constexpr unsigned BITS = 6;
 
-    static Ends ends_of(std::string_view text, const char* end) {
-        size_t n = text.size();
-        const char* at = text.data();
-        if (n >= 8) return {load_eight(at), load_eight(at + n - 8)};
-        uint64_t word = 0;
+    static Words words_of(const char* at, size_t length, const char* end) {
         if (end - at < 8) {
-            std::memcpy(&word, at, n);
-        } else {
-            word = load_eight(at) & ((uint64_t{1} << 8 * n) - 1);
+            uint64_t word = 0;
+            std::memcpy(&word, at, length);
+            return {word, word, word, word};
         }
-        return {word, 0};
+        size_t whole = length < 8 ? length : 8, behind = length - whole;
+        uint64_t mask = whole ? ~uint64_t{0} >> (64 - 8 * whole) : 0;
+        return {load_eight(at) & mask, load_eight(at + (behind < 8 ? behind : 8)) & mask,
+                load_eight(at + (length < 16 ? 0 : length - 16)) & mask, load_eight(at + behind) & mask};
     }
-    static size_t place(const Ends& ends, size_t length) {
-        uint64_t mixed = (ends.first ^ length) * 0x9E3779B97F4A7C15ull + ends.last;
+    static size_t place(const Words& words, size_t length) {
+        uint64_t mixed = (words.first ^ length) * 0x9E3779B97F4A7C15ull + words.last;
         return (mixed * 0xD1B54A32D192ED03ull) >> (64 - BITS);
     }
 
