@@ -474,10 +474,15 @@ class EncodedRows:
         """The codes of each column, None for loose strings; to be called once, as the rows are spent then."""
 
 class RowsAhead:
-    """A record batch that another thread encodes."""
+    """A record batch that another thread copies, and encodes."""
 
-    def finish(self) -> EncodedRows | None:
-        """Waits for the codes, which are given once; None if the batch path has to take the rows."""
+    def take(self) -> EncodedRows | None:
+        """Waits for the codes, which are given once; None if the batch path has to take the rows.
+
+        From then on the memory of the record batch that was given is not read.
+        """
+    def data(self) -> Any | None:
+        """The copy, as the second capsule of `__arrow_c_array__`, once codes were taken; None if there is none."""
 
 class RowGate:
     """Rows of the tables that have a path here, one or a list as a transaction; False for all others.

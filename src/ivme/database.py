@@ -10,7 +10,7 @@ list(v)
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace as with_defaults
 from functools import cached_property
 from pathlib import Path
@@ -18,15 +18,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Never, Self
 
 from ivme.definitions.altering import Altering, read_defaults
+from ivme.definitions.batches_ahead import apply_ahead
 from ivme.definitions.clock import Clocked
 from ivme.definitions.definitions import Definitions, known
 from ivme.definitions.function_definitions import create_function, drop_function
 from ivme.definitions.shown_database import ShownDatabase
-from ivme.definitions.single_changes import Change, SingleChanges
+from ivme.definitions.single_changes import Changes, SingleChanges
 from ivme.definitions.table_rows import TableRows
 from ivme.definitions.user_functions import UserFunction
 from ivme.engine.runtime.batch import Batch
-from ivme.engine.runtime.batch_ahead import BatchAhead
 from ivme.engine.runtime.memory import read_size
 from ivme.engine.runtime.positions import read_progress
 from ivme.errors import SchemaError, UnnamedValueError, shown
@@ -356,9 +356,11 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
                 self._runtime.catalog.positions.check(progress)
         return Batch(self._runtime, progress)
 
-    def _begin_batch(self, changes: Sequence[Change]) -> Callable[[], None]:
+    def _apply_each(self, batches: Iterable[Changes]) -> int:
         self.definitions.check_open()
-        return BatchAhead(self._runtime, changes).make_all
+        if self._runtime.backend.threads == 1 or self._runtime.catalog.memory_limit is not None:
+            return super()._apply_each(batches)
+        return apply_ahead(batches, self._runtime, self.definitions.check_open)
 
     def position(self, source: str) -> int | None:
         """The position that the last batch of a source recorded; None if there was none."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
-from ivme.errors import DataError, IvmeError
+from ivme.errors import DataError
 
 Change = tuple[str, Any, Any]
 """A table, rows, and their weight."""
@@ -95,46 +95,39 @@ class SingleChanges(ABC):
         """Applies batches one after the other, each all or nothing, and returns how many there were.
 
         A batch is a dict from tables to the rows to insert, or a list of changes: the table, the rows and, unless they
-        are inserted, their weight, which is -1 for rows to delete (or a list with a weight for each row). One batch is
-        taken from `batches` ahead: while a batch is applied, the Arrow data of the next are encoded on another thread.
+        are inserted, their weight, which is -1 for rows to delete (or a list with a weight for each row). On several
+        threads, one batch is taken from `batches` ahead: while a batch is applied, the Arrow data of the next are
+        copied and encoded on another thread. So `batches` may use the memory of a batch again when it makes the next.
 
         If a batch fails, those before it have been applied, and those behind it have not.
         """
+        return self._apply_each(batches)
+
+    def _apply_each(self, batches: Iterable[Changes]) -> int:
         applied = 0
-        coming: Iterator[Changes] = iter(batches)
-        begun: Callable[[], None] | None = None
-        while True:
-            try:
-                following = self._begin_batch(changes_of(next(coming)))
-            except StopIteration:
-                following = None
-            except Exception:
-                if begun is not None:
-                    begun()
-                raise
-            if begun is not None:
-                try:
-                    begun()
-                except IvmeError as error:
-                    error.add_note(f"in batch {applied} (from 0) of apply_batches; those before it have been applied")
-                    raise
-                applied += 1
-            if following is None:
-                return applied
-            begun = following
+        for each in batches:
+            with in_batch(applied):
+                self._apply_changes(changes_of(each))
+            applied += 1
+        return applied
 
-    def _begin_batch(self, changes: Sequence[Change]) -> Callable[[], None]:
-        """What applies a batch later."""
+    def _apply_changes(self, changes: Sequence[Change]) -> None:
+        with self.batch() as batch:
+            for table, rows, weight in changes:
+                if type(weight) is not int or abs(weight) != 1:
+                    batch.apply(table, rows, weight)
+                else:
+                    (batch.insert if weight > 0 else batch.delete)(table, rows)
 
-        def apply() -> None:
-            with self.batch() as batch:
-                for table, rows, weight in changes:
-                    if type(weight) is not int or abs(weight) != 1:
-                        batch.apply(table, rows, weight)
-                    else:
-                        (batch.insert if weight > 0 else batch.delete)(table, rows)
 
-        return apply
+@contextmanager
+def in_batch(number: int) -> Iterator[None]:
+    """What fails in a batch says which one it was."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in batch {number} (from 0) of apply_batches; those before it have been applied")
+        raise
 
 
 def changes_of(batch: Changes) -> list[Change]:

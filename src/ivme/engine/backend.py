@@ -187,6 +187,10 @@ class Backend(Protocol):
         """On how many threads large batches may run."""
 
     @property
+    def threads(self) -> int:
+        """How many these are."""
+
+    @property
     def failed_run(self) -> int:
         """Which of the triggers was refused, where `run_many` was."""
 

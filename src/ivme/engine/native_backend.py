@@ -221,6 +221,10 @@ class NativeBackend:
         self.kernel.threads = threads
 
     @property
+    def threads(self) -> int:
+        return self.kernel.threads
+
+    @property
     def failed_run(self) -> int:
         return self.kernel.failed_run
 

@@ -1,5 +1,6 @@
 // Arrays of plain values. Large ones live on pages of their own and grow by a quarter, so that a map's memory stays
-// near what it holds. Every allocation passes `allocate`, which tests can make fail.
+// near what it holds; smaller ones, which are copied as they grow, by more. Every allocation passes `allocate`, which
+// tests can make fail.
 #pragma once
 
 #include <algorithm>
@@ -85,7 +86,8 @@ public:
 
     void reserve(size_t wanted) {
         if (wanted <= capacity_) return;
-        size_t grown = capacity_ * sizeof(T) < (size_t{1} << 16) ? capacity_ * 2 : capacity_ + capacity_ / 4;
+        size_t held = capacity_ * sizeof(T);
+        size_t grown = capacity_ + (held < SMALL_PAGES ? capacity_ : held < HUGE_PAGE ? capacity_ / 2 : capacity_ / 4);
         if (memory_room >= 0) grown = std::min(grown, capacity_ + static_cast<size_t>(memory_room) / sizeof(T));
         reallocate(wanted > grown ? wanted : grown);
     }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "arrow.hpp"
+#include "arrow_copy.hpp"
 #include "bind.hpp"
 #include "parallel_encoding.hpp"
 
@@ -57,6 +58,8 @@ public:
         if (!certain) return nb::none();
         return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1], {});
     }
+
+    std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return ArrowCopy::make(columns_, array); }
 
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
 

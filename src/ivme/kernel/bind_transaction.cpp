@@ -151,7 +151,7 @@ void bind_transaction(nb::module_& m) {
     nb::class_<EncodedRows>(m, "EncodedRows")
         .def("__len__", [](const EncodedRows& rows) { return rows.n; })
         .def("columns", &EncodedRows::columns);
-    nb::class_<RowsAhead>(m, "RowsAhead").def("finish", &RowsAhead::finish);
+    nb::class_<RowsAhead>(m, "RowsAhead").def("take", &RowsAhead::take).def("data", &RowsAhead::data);
     nb::class_<RowGate>(m, "RowGate")
         .def(nb::init<const nb::object&, nb::dict, nb::object, size_t>())
         .def_rw("is_open", &RowGate::is_open)

@@ -51,8 +51,7 @@ IVME_CLONES bool are_within(const int64_t* codes, size_t n, int64_t least, int64
 }
 
 IVME_CLONES void compare_with_next(const int64_t* codes, size_t n, bool* is_below) {
-    for (size_t i = 0; i < n; ++i)
-        is_below[i] = (codes[i] < codes[i + 1]) | ((codes[i] == codes[i + 1]) & is_below[i]);
+    for (size_t i = 0; i < n; ++i) is_below[i] = (codes[i] < codes[i + 1]) | ((codes[i] == codes[i + 1]) & is_below[i]);
 }
 
 IVME_CLONES bool widen(const void* numbers, size_t n, int64_t least, int64_t most, int64_t* codes) {

@@ -255,8 +255,8 @@ private:
     static std::string_view string_at(const char* text, const Offsets& at, size_t i) {
         return {text + at[i], static_cast<size_t>(at[i + 1] - at[i])};
     }
-    // The codes of strings that came just before, and of NULLs; the others are absent, and their places and hashes, from
-    // `start` on, are written down. How many these are.
+    // The codes of strings that came just before, and of NULLs; the others are absent, and their places and hashes,
+    // from `start` on, are written down. How many these are.
     template <class Offsets, class Valid>
     size_t hash_block(const char* text, const Offsets& at, size_t start, size_t stop, const char* end,
                       RecentStrings& known, Valid valid, int64_t* codes, uint8_t* others, uint32_t* tags) const {

@@ -280,7 +280,8 @@ IVME_CLONES void ExpressionProgram::execute(const Instruction& i, ExpressionFram
         case Operation::drop_truncate:
             return f.drop<Rounding::truncate>(i);
         case Operation::real_of_code:
-            for (size_t row = 0, end = f.n; row < end; ++row) f.at<double>(i.to)[row] = real_of_code(f.at<Word>(i.a)[row]);
+            for (size_t row = 0, end = f.n; row < end; ++row)
+                f.at<double>(i.to)[row] = real_of_code(f.at<Word>(i.a)[row]);
             return;
         case Operation::real_of_int:
             return f.map_one<Word, double>(i, [](Word value) { return static_cast<double>(value); });
@@ -302,7 +303,8 @@ IVME_CLONES void ExpressionProgram::execute(const Instruction& i, ExpressionFram
             run.complete &= f.read(i, run.foreign[i.k], run.missing[i.k]);
             return;
         case Operation::doubt:
-            for (size_t row = 0, end = f.n; row < end; ++row) f.doubtful[row] |= static_cast<uint8_t>(f.at<Word>(i.mask)[row]);
+            for (size_t row = 0, end = f.n; row < end; ++row)
+                f.doubtful[row] |= static_cast<uint8_t>(f.at<Word>(i.mask)[row]);
             return;
         case Operation::out_word:
             return f.see<Word>(i, out(), [](Word value) { return value; });

@@ -1,7 +1,7 @@
 // One chunk of an expression's rows: where the registers are, and the loops that instructions run over them.
 //
-// A loop takes the number of rows into a variable of its own and has no branches where an operation cannot fail, so that
-// a processor takes several rows at a time.
+// A loop takes the number of rows into a variable of its own and has no branches where an operation cannot fail, so
+// that a processor takes several rows at a time.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ struct ExpressionFrame {
     void map_one(const Instruction& i, F f) {
         const A* a = at<A>(i.a);
         To* to = at<To>(i.to);
-        for (size_t row = 0, end = n; row < end; ++row) to[row] = is_null(a[row]) ? null_of<To> : static_cast<To>(f(a[row]));
+        for (size_t row = 0, end = n; row < end; ++row)
+            to[row] = is_null(a[row]) ? null_of<To> : static_cast<To>(f(a[row]));
     }
 
     template <class A, class To, class F>

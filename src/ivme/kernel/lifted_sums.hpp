@@ -1,4 +1,5 @@
-// What rows of few groups (row_groups.hpp) bring into sums: added up a column at a time, without a payload for each row.
+// What rows of few groups (row_groups.hpp) bring into sums: added up a column at a time, without a payload for each
+// row.
 #pragma once
 
 #include <algorithm>

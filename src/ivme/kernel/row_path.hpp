@@ -152,6 +152,8 @@ public:
         arrow_->note_sweeps(rows.sweeps);
         return array;
     }
+    // What `finish_arrow` may be given in its place; null if the batch path has to take it.
+    std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return arrow_->copied(array); }
     // Without the GIL, and without any lock: others may write meanwhile.
     bool finish_arrow(const ArrowArray& array, EncodedRows& rows, unsigned threads) const {
         if (!arrow_->encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, threads)) return false;

@@ -1,4 +1,5 @@
-// A record batch that another thread encodes while this one goes on, as with the batch before it.
+// A record batch that another thread encodes while this one goes on, as with the batch before it. It is copied first:
+// once it is taken, nothing of its giver's memory is read.
 #pragma once
 
 #include <exception>
@@ -23,9 +24,11 @@ public:
         if (!others) return false;
         const ArrowArray* array = path.begin_arrow(capsules, *rows, comes);
         if (!array) return false;
+        given_ = std::exchange(rows->array, holder());
         task_.work = [this, &path, array, others] {
             try {
-                is_done_ = path.finish_arrow(*array, *rows, others);
+                *copy_ = path.copied(*array);
+                is_done_ = *copy_ && path.finish_arrow((*copy_)->array(), *rows, others);
             } catch (...) {
                 error_ = std::current_exception();
             }
@@ -35,24 +38,39 @@ public:
     }
 
     // The codes, once; None if the batch path has to take the rows.
-    nb::object finish() {
+    nb::object take() {
         wait();
+        given_.reset();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
         if (!is_done_) return nb::none();
         is_done_ = false;
         return nb::cast(rows.release(), nb::rv_policy::take_ownership);
     }
 
+    // What was given, for Arrow; None if it could not be copied.
+    nb::object data() const { return *copy_ ? ArrowCopy::exported(*copy_) : nb::none(); }
+
     std::unique_ptr<EncodedRows> rows;
 
 private:
+    using Copy = std::shared_ptr<const ArrowCopy>;
+
+    // Keeps the copy for as long as there are codes in it.
+    nb::object holder() {
+        auto held = std::make_unique<Copy>();
+        copy_ = held.get();
+        holder_ = nb::capsule(held.release(), [](void* copy) noexcept { delete static_cast<Copy*>(copy); });
+        return holder_;
+    }
+
     void wait() {
         if (task_.state == Task::State::made || task_.state == Task::State::done) return;
         nb::gil_scoped_release release;
         Workers::shared().join(task_);
     }
 
-    nb::object kept_;
+    nb::object kept_, given_, holder_;
+    Copy* copy_ = nullptr;
     Task task_;
     bool is_done_ = false;
     std::exception_ptr error_;

@@ -99,6 +99,22 @@ void Workers::join(Task& task) {
     left_.wait(lock, [&] { return task.state == Task::State::done; });
 }
 
+void Workers::hold_tasks() {
+    std::unique_lock lock(mutex_);
+    ++holders_;
+    count_waiting();
+    left_.wait(lock, [&] { return !tasks_begun_; });
+}
+
+void Workers::let_tasks_go() {
+    {
+        std::lock_guard guard(mutex_);
+        --holders_;
+        count_waiting();
+    }
+    called_.notify_all();
+}
+
 void Workers::pause() {
     std::unique_lock lock(mutex_);
     left_.wait(lock, [&] { return !tasks_begun_; });
@@ -109,7 +125,7 @@ void Workers::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
         called_.wait(lock, [&] { return waiting_ > 0; });
-        tasks_.empty() ? help(lock) : do_task(lock);
+        tasks_.empty() || holders_ ? help(lock) : do_task(lock);
         lock.unlock();
         look_for([&] { return waiting_ > 0; });
         lock.lock();

@@ -47,7 +47,11 @@ public:
     void post(Task& task);
     // Returns when a task is done, which this thread does if no other has begun it.
     void join(Task& task);
-    // Between these two no task is under way, so that a process may be forked.
+    // Between these two no task begins, and those that had begun are done: a process may be forked then. Who calls it
+    // has no lock, nor the GIL, which a task, or somebody for whom it waits, may want.
+    void hold_tasks();
+    void let_tasks_go();
+    // The same for a fork that nobody was told of before, which waits for tasks whatever it holds.
     void pause();
     void go_on() { mutex_.unlock(); }
 
@@ -65,7 +69,7 @@ private:
     Workers() = default;
     void start(unsigned threads) noexcept;
     void work();
-    void count_waiting() { waiting_ = calls_.size() + tasks_.size(); }
+    void count_waiting() { waiting_ = calls_.size() + (holders_ ? 0 : tasks_.size()); }
     void help(std::unique_lock<std::mutex>& lock);
     void do_task(std::unique_lock<std::mutex>& lock);
 
@@ -75,6 +79,7 @@ private:
     std::deque<Call*> calls_;
     std::deque<Task*> tasks_;
     unsigned tasks_begun_ = 0;
+    unsigned holders_ = 0;             // of tasks
     std::atomic<size_t> waiting_ = 0;  // calls that others may join, and tasks
     unsigned started_ = 0;
 };

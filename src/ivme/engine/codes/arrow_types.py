@@ -71,3 +71,12 @@ def declared_type(table: Table, column: Column) -> Type:
     if column.type is None:
         raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
     return column.type
+
+
+def combined(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array.
+
+    Chunks without rows are left out: Arrow fails where one that came over a stream begins behind the end of its memory.
+    """
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    return chunks[0] if len(chunks) == 1 else pa.chunked_array(chunks, column.type).combine_chunks()

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import arrow_type
+from ivme.engine.codes.arrow_types import arrow_type, combined
 from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary
 from ivme.engine.codes.value_check import INT_LIMIT, value_check
 from ivme.errors import DataError
@@ -39,7 +39,7 @@ class Domain(ABC):
         The result may share the array's memory and is then read-only.
         """
         if isinstance(array, pa.ChunkedArray):
-            array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+            array = combined(array)
         if array.type.equals(self.arrow_type):
             return self._encode(array)
         if pa.types.is_dictionary(array.type) and array.type.value_type == self.arrow_type:

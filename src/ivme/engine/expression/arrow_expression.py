@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import arrow_type, column_type
+from ivme.engine.codes.arrow_types import arrow_type, column_type, combined
 from ivme.engine.codes.nested_values import arrow_array, python_values
 from ivme.engine.expression.arrow_text import KERNELS
 from ivme.errors import DataError
@@ -58,13 +58,9 @@ class _Scope:
 def _scope(expression: Expression, data: pa.Table) -> _Scope:
     read = {name.lower() for name in columns_of(expression)}
     fields = [field for field in data.schema if field.name.lower() in read]
-    columns = {field.name.lower(): _whole(data.column(field.name)) for field in fields}
+    columns = {field.name.lower(): combined(data.column(field.name)) for field in fields}
     described = tuple(Column(field.name, column_type(field.type)) for field in fields)
     return _Scope(Table("data", described), columns, data.num_rows)
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _column(expression: Expression, scope: _Scope) -> pa.Array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import column_type
+from ivme.engine.codes.arrow_types import column_type, combined
 from ivme.engine.codes.dictionary import Codes
 from ivme.engine.codes.domains import Domain, Domains
 from ivme.engine.codes.nested_values import python_values
@@ -47,7 +47,7 @@ def evaluate_table(expression: Expression, data: pa.Table) -> pa.Array:
     [0.5, None, 2.0]
     """
     if isinstance(expression, ColumnRef):
-        return data.column(_field(expression.name, data)).combine_chunks()
+        return combined(data.column(_field(expression.name, data)))
     names = dict.fromkeys(_field(name, data) for name in columns_of(expression))
     table = Table("data", tuple(Column(name, column_type(data.schema.field(name).type)) for name in names))
     type_, domains = type_of(expression, table), _new_domains()

@@ -164,6 +164,10 @@ class PureBackend:
     def set_threads(self, threads: int) -> None:
         """Plain Python runs on one."""
 
+    @property
+    def threads(self) -> int:
+        return 1
+
     def run_many(self, runs: Sequence[tuple[str, Inputs]]) -> list[list[EmittedDelta]]:
         emitted = []
         for self.failed_run, (name, inputs) in enumerate(runs):

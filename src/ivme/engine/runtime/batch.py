@@ -298,8 +298,12 @@ class Batch:
     def _take_batch_path(self) -> None:
         """All changes take the batch path from here on, with those that came before; all, or the batch fails."""
         encoded, self._encoded = self._encoded, EncodedBatches(self._runtime)
-        for name, rows in encoded.row_batches():
-            self._add(self._table(name), rows)
+        for part, rows in encoded.row_batches():
+            if rows is None:  # the codes are those of other columns
+                self._take_all(part.table, part.data, part.weight)
+                continue
+            self._declared.setdefault(part.table, part.declared)
+            self._parts.setdefault(part.table, []).append(rows)
         if not self._few:
             self._few = None
             return

@@ -16,27 +16,45 @@ from ivme.engine.ingest.row_batch import RowBatch
 if TYPE_CHECKING:
     from ivme._kernel import EncodedRows, RowsAhead
     from ivme.engine.runtime.runtime import Runtime
+    from ivme.query.model import Table
 
 MANY_ROWS = 1000
 """For so many rows it pays to find their way through the kernel before the first of them; for fewer, behind them."""
 
 
 class EncodedPart(NamedTuple):
-    """A record batch as codes, and its rows' weight."""
+    """A record batch as codes of the columns that its table had, and its rows' weight."""
 
     table: str
     rows: EncodedRows
-    data: pa.RecordBatch
+    given: pa.RecordBatch | CopiedRows
     weight: int
+    declared: Table
+
+    @property
+    def data(self) -> pa.RecordBatch:
+        """The record batch."""
+        return self.given.data() if isinstance(self.given, CopiedRows) else self.given
+
+
+class CopiedRows(NamedTuple):
+    """A copy of a record batch, which most batches have no use for."""
+
+    rows: RowsAhead
+    schema: pa.Schema
+
+    def data(self) -> pa.RecordBatch:
+        return pa.RecordBatch._import_from_c_capsule(self.schema.__arrow_c_schema__(), self.rows.data())
 
 
 class PartAhead(NamedTuple):
-    """A record batch that becomes codes on another thread."""
+    """A record batch that is copied, and becomes codes, on another thread."""
 
     table: str
     rows: RowsAhead
     data: pa.RecordBatch
     weight: int
+    declared: Table
 
 
 class EncodedBatches:
@@ -56,25 +74,34 @@ class EncodedBatches:
     def take(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> bool:
         """Whether a record batch, or a table of one, is among them now."""
         gate, batch = self._catalog.row_gate, self._fitting(name, data, weight)
-        if gate is None or batch is None:
+        state = self._catalog.tables.get(name) if type(name) is str else None
+        if gate is None or batch is None or state is None:
             return False
+        declared = state.table  # before the codes: they are those of this table, or of a later one
         rows = gate.encode(name, batch.__arrow_c_array__(), weight)
-        return rows is not None and self._add(EncodedPart(name, rows, batch, weight))
+        return rows is not None and self._add(EncodedPart(name, rows, batch, weight, declared))
 
     def begin(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> PartAhead | None:
         """A record batch that is encoded on another thread from now on, for `finish`; None if that does not pay."""
         gate, batch = self._catalog.row_gate, self._fitting(name, data, weight)
-        if gate is None or batch is None or self._catalog.memory_limit is not None:
+        state = self._catalog.tables.get(name) if type(name) is str else None
+        if gate is None or batch is None or state is None or self._catalog.memory_limit is not None:
             return None
+        declared = state.table
         rows = gate.encode_ahead(name, batch.__arrow_c_array__(), weight)
-        return None if rows is None else PartAhead(name, rows, batch, weight)
+        return None if rows is None else PartAhead(name, rows, batch, weight, declared)
 
-    def finish(self, begun: PartAhead) -> bool:
-        """Whether what was begun is among them now."""
-        if any(part.table == begun.table for part in self.parts):
-            return False
-        rows = begun.rows.finish()
-        return rows is not None and self._add(EncodedPart(begun.table, rows, begun.data, begun.weight))
+    @staticmethod
+    def taken(begun: PartAhead) -> EncodedPart | None:
+        """The codes of what was begun, once; None if the batch path has to take it. What was given may change then."""
+        rows = begun.rows.take()
+        if rows is None:
+            return None
+        return EncodedPart(begun.table, rows, CopiedRows(begun.rows, begun.data.schema), begun.weight, begun.declared)
+
+    def add(self, part: EncodedPart) -> bool:
+        """Whether a part that was taken is among them now."""
+        return not any(each.table == part.table for each in self.parts) and self._add(part)
 
     def _add(self, part: EncodedPart) -> bool:
         self.parts.append(part)
@@ -121,9 +148,13 @@ class EncodedBatches:
             journal.wait_taken()
         return True
 
-    def row_batches(self) -> Iterator[tuple[str, RowBatch]]:
-        """What the batch path takes in their place; they are spent then."""
+    def row_batches(self) -> Iterator[tuple[EncodedPart, RowBatch | None]]:
+        """What the batch path takes in their place; they are spent then. None if a table has other columns by now."""
         for part in self.parts:
+            state = self._catalog.tables.get(part.table)
+            if state is None or (state.table is not part.declared and state.table != part.declared):
+                yield part, None
+                continue
             weights = np.full(len(part.rows), part.weight, dtype=np.int64)
             layout = self._catalog.layout(part.table)
-            yield part.table, RowBatch(layout, weights, part.data, list(part.rows.columns()))
+            yield part, RowBatch(layout, weights, part.data, list(part.rows.columns()))
