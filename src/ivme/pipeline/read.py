@@ -57,7 +57,10 @@ def read_pipeline(path: Path | str, frames: Mapping[str, Any] | None = None) -> 
         file.resolve(),
         home / (fields["state"].text() if "state" in fields else f"{name}.state"),
         tables,
-        (*_histories(tables, fields["views"]), *(_view(each, node, home, tables) for each, node in fields["views"].entries())),
+        (
+            *_histories(tables, fields["views"]),
+            *(_view(each, node, home, tables) for each, node in fields["views"].entries()),
+        ),
         tuple(read_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
         "on_bad" in fields and fields["on_bad"].choice("quarantine", "stop") == "stop",
         fields["bad_limit"].number(0) if "bad_limit" in fields else None,

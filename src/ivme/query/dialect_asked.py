@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -20,15 +21,22 @@ _DECIMAL = (exp.DType.DECIMAL, exp.DType.DECIMAL256, exp.DType.BIGDECIMAL)
 _TIMES = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPNTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPTZ)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Asked:
     """A query of another system, before its translation."""
 
     text: str
     dialect: str
     tables: tuple[Table, ...]
-    typed: dict[int, exp.Expr]
-    """The nodes that have types, by the marks of those in the query."""
+    wide: bool
+    """Whether all integers have 64 bits there, of which a sum is a decimal in PostgreSQL."""
+    original: exp.Query
+    """The query as it came: its nodes have the marks of those that are rewritten."""
+
+    @cached_property
+    def typed(self) -> dict[int, exp.Expr]:
+        """The nodes that have types, by their marks."""
+        return _typed(self.original, self.dialect, self.tables)
 
     def kind(self, node: exp.Expr | None) -> str:
         """The kind of a node's values: int, decimal, float, date, timestamp, other, or unknown."""
@@ -98,12 +106,12 @@ class Asked:
         return node.sql(self.dialect)
 
 
-def asked(text: str, statement: exp.Query, dialect: str, tables: Iterable[Table]) -> Asked:
+def asked(text: str, statement: exp.Query, dialect: str, tables: Iterable[Table], *, wide: bool = False) -> Asked:
     """The query with the types of its parts, as far as they are known; its nodes are marked."""
     declared = tuple(tables)
     for number, node in enumerate(statement.walk()):
         node.meta[_MARK] = number
-    return Asked(text, dialect, declared, _typed(statement, dialect, declared))
+    return Asked(text, dialect, declared, wide, statement.copy())
 
 
 def _typed(statement: exp.Query, dialect: str, tables: Iterable[Table]) -> dict[int, exp.Expr]:
@@ -113,7 +121,7 @@ def _typed(statement: exp.Query, dialect: str, tables: Iterable[Table]) -> dict[
             columns = {column.name: type_node(column.type) for column in table.columns if column.type is not None}
             schema.add_table(table.name, columns, dialect=dialect, match_depth=False)
     try:
-        qualified = qualify(statement.copy(), schema=schema, dialect=dialect, validate_qualify_columns=False)
+        qualified = qualify(statement, schema=schema, dialect=dialect, validate_qualify_columns=False)
         typed = annotate_types(qualified, schema=schema, dialect=dialect)
     except SqlglotError:
         return {}  # names that are not there: the view is refused for them, with their place

@@ -67,15 +67,32 @@ def _round(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     """ROUND, which in PostgreSQL rounds the half of a float to the even number."""
     if node.args.get("truncate") or (node.args.get("casts_non_integer_decimals") and asked.dialect not in KNOWN):
         raise asked.unknown(node)
-    kind = asked.kind(node.this)
-    if asked.dialect in _HALF_AWAY or kind in ("int", "decimal"):
+    if asked.dialect in _HALF_AWAY or asked.kind(node.this) in ("int", "decimal"):
         return None
-    if asked.dialect == "postgres" and kind == "float" and node.args.get("decimals") is None:
-        return called("BROUND", node.this)
+    if asked.dialect == "postgres":
+        is_float = _is_double(asked, node.this)
+        if node.args.get("decimals") is not None or is_float is False:  # PostgreSQL rounds to digits decimals only
+            return None
+        if is_float:
+            return called("BROUND", node.this)
     raise asked.refusal(
         f"{asked.sql(node)} may round a half to the even number in {asked.dialect}, and not in Spark",
         "round a decimal: ROUND(CAST(x AS DECIMAL(18, 6)))",
     )
+
+
+def _is_double(asked: Asked, node: exp.Expr) -> bool | None:
+    """Whether a number is a float in PostgreSQL, where 2.5 and the mean of integers are decimals; None if unknown."""
+    if isinstance(node, exp.Literal | exp.IntDiv):
+        return False
+    if isinstance(node, exp.Column):
+        return {"float": True, "int": False, "decimal": False}.get(asked.kind(node))
+    if isinstance(node, exp.Cast):
+        return bool(node.to.is_type(*exp.DataType.FLOAT_TYPES))
+    if not isinstance(node, exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Avg | exp.Sum | exp.Abs):
+        return None
+    parts = {_is_double(asked, each) for each in node.iter_expressions()}
+    return True if True in parts else None if None in parts else False
 
 
 def _whole(asked: Asked, node: exp.Expr) -> exp.Expr | None:
@@ -140,8 +157,10 @@ def _cut(asked: Asked, node: exp.Expr) -> exp.Expr | None:
 
 
 def _any_of(_: Asked, node: exp.Expr) -> exp.Expr | None:
-    """`a = ANY(ARRAY[...])` as `a IN (...)`."""
+    """`a = ANY(ARRAY[...])` and `a = ANY($1)` as `a IN (...)`."""
     listed = node.expression.this.unnest() if isinstance(node.expression, exp.Any) else None
+    if isinstance(listed, exp.Placeholder):
+        return exp.In(this=node.this, expressions=[listed])
     if not isinstance(listed, exp.Array) or not listed.expressions:
         return None
     return exp.In(this=node.this, expressions=listed.expressions)

@@ -54,8 +54,8 @@ def in_spark(query: str, options: Mapping[str, object], tables: Iterable[Table] 
     return translated(query, dialect.lower(), tables), rest
 
 
-def translated(text: str, dialect: str, tables: Iterable[Table] = ()) -> str:
-    """A query of another system in Spark's words.
+def translated(text: str, dialect: str, tables: Iterable[Table] = (), *, wide: bool = False) -> str:
+    """A query of another system in Spark's words. `wide` says that all integers have 64 bits there.
 
     >>> translated("SELECT s || 'x' AS k FROM t ORDER BY a", "postgres")
     "SELECT s || 'x' AS k FROM t ORDER BY a NULLS LAST"
@@ -67,7 +67,7 @@ def translated(text: str, dialect: str, tables: Iterable[Table] = ()) -> str:
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Query):
         raise ParseError(f"this is not one query in the SQL of {dialect}", text=text, instead="write one SELECT")
     statement = parsed[0]
-    about = asked(text, statement, dialect, tables)
+    about = asked(text, statement, dialect, tables, wide=wide)
     _rounded(statement, about)
     _translate(statement, about)
     try:
@@ -106,15 +106,24 @@ def _divided(each: exp.Div, asked: Asked) -> None:
     kinds = {asked.kind(each.this), asked.kind(each.expression)}
     if kinds == {"int"} and each.find(exp.Sum) is None:  # what a sum of integers is depends on their width
         each.replace(exp.IntDiv(this=each.this, expression=each.expression))
+    elif asked.wide and kinds == {"int"} and asked.dialect == "postgres" and _sums(each.this, each.expression):
+        return
     elif kinds <= {"int", "unknown"}:
         message = f"whether {asked.sql(each)} is rounded depends on types that are not known here"
         raise asked.refusal(message, "write CAST(... AS DOUBLE) for one of the two, or declare the columns")
 
 
+def _sums(*nodes: exp.Expr) -> bool:
+    """Whether one of some integers is a sum, or is added up or multiplied from one."""
+    inner = [part for node in nodes if isinstance(node, exp.Paren | exp.Binary) for part in node.iter_expressions()]
+    return any(isinstance(node, exp.Sum) for node in nodes) or (bool(inner) and _sums(*inner))
+
+
 def _may_round(cast: exp.Cast) -> bool:
     """Whether a cast is one to an integer, of what is not a whole number already."""
     whole = isinstance(cast.this, exp.Round | exp.Floor | exp.Ceil) and cast.this.args.get("decimals") is None
-    return bool(cast.to.is_type(*exp.DataType.INTEGER_TYPES)) and not whole
+    is_said = isinstance(cast.this, exp.Placeholder | exp.Null)  # `$1::int` says of which type a value is
+    return bool(cast.to.is_type(*exp.DataType.INTEGER_TYPES)) and not whole and not is_said
 
 
 def _translate(statement: exp.Query, asked: Asked) -> None:

@@ -82,6 +82,8 @@ MEANINGS: list[tuple[str, str, Any]] = [
     ("postgres", "max(round(f))", 4.0),
     ("postgres", "min(round(f + 3))", 2.0),  # 2.5
     ("duckdb", "max(round(f - 1))", 3.0),  # 2.5
+    ("postgres", "max(round(f * 2 - 2.5))", 4.0),  # 4.5
+    ("postgres", "max(round(2.5))", Decimal(3)),
     ("postgres", "max(round(m, 1))", Decimal("2.5")),
     ("postgres", "max(greatest(n, 1))", 2),
     ("snowflake", "sum(greatest(n, 1))", 3),
