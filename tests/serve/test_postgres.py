@@ -301,3 +301,47 @@ def test_sqlalchemy_and_pandas_read_through_the_dialect_of_postgresql(server: Se
         query = sqlalchemy.select(reflected.c.name).where(reflected.c.price > 5)
         assert [("ink",)] == [tuple(row) for row in connection.execute(query)]
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT 7 / 2, 7 / 2.0 > 3.4, extract(dow FROM DATE '2026-11-15')", (3, True, 0)),
+        ("SELECT SUM(n / 2) FROM sales", (3,)),  # 3, 1 and 4
+        ("SELECT MAX(n / 2) FROM totals", (3,)),
+        ("SELECT round(2.5::double precision), log(100)", (2.0, 2.0)),
+        ("SELECT round(2.5), round(AVG(n) - 0.1666666, 1), NULL::int FROM sales", (Decimal(3), 2.5, None)),
+        ("SELECT SUM(n) / COUNT(*) > 2.6, COUNT(*) / 2 FROM sales", (True, 1)),  # a sum of bigint is numeric
+        ("SELECT $1::int, $2 || 'x'", (5, "ax")),
+    ],
+)
+def test_a_query_means_what_it_means_in_postgresql(server: Server, query: str, expected: tuple[Any, ...]) -> None:
+    with _connect(server) as client:
+        cursor = psycopg.RawCursor(client)
+        assert expected == cursor.execute(query, (5, "a") if "$1" in query else None).fetchone()
+
+
+def test_a_query_that_would_mean_something_else_is_refused_unless_the_client_wants_the_sql_of_ivme(
+    server: Server,
+) -> None:
+    with _connect(server) as client:
+        with pytest.raises(psycopg.Error, match="rounds in postgres, and cuts off in Spark"):
+            client.execute("SELECT 1.5::int")
+        client.execute("SET dialect TO spark")
+        assert (1, 3.5, "spark") == (
+            *client.execute("SELECT 1.5::int, 7 / 2").fetchone(),
+            *client.execute("SHOW dialect").fetchone(),
+        )
+        client.execute("SET dialect TO DEFAULT")
+        assert (3,) == client.execute("SELECT 7 / 2").fetchone()
+        with pytest.raises(psycopg.Error, match="dialect cannot be 'duckdb' here; it is one of postgres, spark"):
+            client.execute("SET dialect TO duckdb")
+
+
+def test_any_takes_a_list(server: Server) -> None:
+    with _connect(server) as client:
+        query = "SELECT id FROM items WHERE id = ANY(%s) ORDER BY id"
+        assert [(1,), (2,)] == client.execute(query, ([1, 2, 7],)).fetchall()
+        assert [] == client.execute(query, ([],)).fetchall()
+        names = ["pen", 'a "quoted", {one}\\']
+        assert [(1,)] == client.execute("SELECT id FROM items WHERE name = ANY(%s)", (names,)).fetchall()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,10 @@ def read_pipeline(path: Path | str, frames: Mapping[str, Any] | None = None) -> 
         file.resolve(),
         home / (fields["state"].text() if "state" in fields else f"{name}.state"),
         tables,
-        (*_histories(tables, fields["views"]), *(_view(each, node, home) for each, node in fields["views"].entries())),
+        (
+            *_histories(tables, fields["views"]),
+            *(_view(each, node, home, tables) for each, node in fields["views"].entries()),
+        ),
         tuple(read_sink(each, node, home) for each, node in fields["sinks"].entries()) if "sinks" in fields else (),
         "on_bad" in fields and fields["on_bad"].choice("quarantine", "stop") == "stop",
         fields["bad_limit"].number(0) if "bad_limit" in fields else None,
@@ -100,7 +103,7 @@ def _function(name: str, node: Node) -> UserFunction:
     return made
 
 
-def _view(name: str, node: Node, home: Path) -> ViewText:
+def _view(name: str, node: Node, home: Path, tables: Sequence[TableSource]) -> ViewText:
     fields = node.fields(_VIEW)
     texts = [key for key in ("sql", "rule") if key in fields]
     if len(texts) != 1:
@@ -113,7 +116,7 @@ def _view(name: str, node: Node, home: Path) -> ViewText:
     if "dialect" in options:
         from ivme.query.dialects import in_spark
 
-        query, options = fields["dialect"].within(lambda: in_spark(query, options))
+        query, options = fields["dialect"].within(lambda: in_spark(query, options, [each.table for each in tables]))
     return ViewText(name, query, text.place, tuple(options.items()))
 
 

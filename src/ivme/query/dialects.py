@@ -3,8 +3,8 @@
     create_view("v", 'SELECT "city", total::int / orders FROM sales', dialect="postgres")
 
 Where the system of a text rounds the quotient of two integers, so does the translation, and NULLs come where they came.
-What sqlglot cannot translate is refused, and so are casts that round there and cut off here. From here on the view is
-the translated text: errors quote it, and a directory stores it.
+sqlglot translates functions by name; those that mean something else get that meaning by a rule, and those that nobody
+compared are refused. From here on the view is the translated text: errors quote it, and a directory stores it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ from collections.abc import Iterable, Mapping
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.schema import MappingSchema
 
 from ivme.errors import ParseError, PlanError, UnsupportedError, shown
+from ivme.query.dialect_aggregates import AGGREGATES, ALWAYS, Rule
+from ivme.query.dialect_asked import Asked, asked
+from ivme.query.dialect_functions import SPARKS, may_differ, means_the_same
+from ivme.query.dialect_numbers import NUMBERS
+from ivme.query.dialect_texts import TEXTS
+from ivme.query.dialect_times import CALLS, TIMES
 from ivme.query.model import Table
 from ivme.query.sql_text import DIALECT
-from ivme.query.sql_types import type_node
 
 _UNTESTED = ("", "dax", "prql", "solr", "tableau")
 """What sqlglot reads although it is not SQL, or not a system's."""
@@ -29,12 +31,14 @@ _UNTESTED = ("", "dax", "prql", "solr", "tableau")
 _CUT_OFF = ("clickhouse", "databricks", "fabric", "hive", "spark", "spark2", "sqlite", "tsql")
 """Systems whose casts of fractions to integers cut off, as Spark's do."""
 
-_MARK = "rounded"
+_FRACTIONS = ("float", "decimal", "unknown")
+_RULES: Mapping[str, Mapping[str, Rule] | Rule] = {**AGGREGATES, **NUMBERS, **TEXTS, **TIMES}
 
 
 def dialects() -> list[str]:
     """The names of the systems whose SQL is read."""
-    return sorted(each for each in sqlglot.Dialect.classes if each not in _UNTESTED)
+    found = sqlglot.Dialect.classes.items()  # ivme's own are there, too, once they are imported
+    return sorted(name for name, each in found if name not in _UNTESTED and each.__module__.startswith("sqlglot."))
 
 
 def in_spark(query: str, options: Mapping[str, object], tables: Iterable[Table] = ()) -> tuple[str, dict[str, object]]:
@@ -50,8 +54,8 @@ def in_spark(query: str, options: Mapping[str, object], tables: Iterable[Table] 
     return translated(query, dialect.lower(), tables), rest
 
 
-def translated(text: str, dialect: str, tables: Iterable[Table] = ()) -> str:
-    """A query of another system in Spark's words.
+def translated(text: str, dialect: str, tables: Iterable[Table] = (), *, wide: bool = False) -> str:
+    """A query of another system in Spark's words. `wide` says that all integers have 64 bits there.
 
     >>> translated("SELECT s || 'x' AS k FROM t ORDER BY a", "postgres")
     "SELECT s || 'x' AS k FROM t ORDER BY a NULLS LAST"
@@ -62,7 +66,10 @@ def translated(text: str, dialect: str, tables: Iterable[Table] = ()) -> str:
         raise _unread(text, dialect, error) from error
     if len(parsed) != 1 or not isinstance(parsed[0], exp.Query):
         raise ParseError(f"this is not one query in the SQL of {dialect}", text=text, instead="write one SELECT")
-    statement = _rounded(text, parsed[0], dialect, tables)
+    statement = parsed[0]
+    about = asked(text, statement, dialect, tables, wide=wide)
+    _rounded(statement, about)
+    _translate(statement, about)
     try:
         return statement.sql(DIALECT, unsupported_level=ErrorLevel.RAISE)
     except SqlglotError as error:
@@ -81,63 +88,68 @@ def _unread(text: str, dialect: str, error: SqlglotError) -> ParseError:
     return ParseError(f"this is not SQL of {dialect}: {reason}", text=text, position=position)
 
 
-def _rounded(text: str, statement: exp.Query, dialect: str, tables: Iterable[Table]) -> exp.Query:
-    """The statement in which a quotient of integers is a whole number, if its system rounds it so; casts to integers
-    that round are refused, since Spark's cut off."""
-    marked: list[exp.Expr] = [each for each in statement.find_all(exp.Div) if each.args.get("typed")]
-    if dialect not in _CUT_OFF:
-        marked += [each for each in statement.find_all(exp.Cast) if _may_round(each)]
-    if not marked:
-        return statement
-    for number, each in enumerate(marked):
-        each.meta[_MARK] = number
-    types = _types(statement, dialect, tables)
-    for number, each in enumerate(marked):
-        kinds = types.get(number, {"unknown"})
+def _rounded(statement: exp.Query, asked: Asked) -> None:
+    """Makes quotients of integers whole numbers, if their system rounds them so; casts to integers that round are
+    refused, since Spark's cut off."""
+    for each in list(statement.find_all(exp.Div, exp.Cast)):
         if isinstance(each, exp.Cast):
-            if kinds & {"fraction", "unknown"}:
-                raise UnsupportedError(
-                    f"{each.sql(dialect)} rounds in {dialect}, and cuts off in Spark",
-                    text=text,
-                    instead="round, or cut off, before: CAST(ROUND(...) AS INT), or CAST(FLOOR(...) AS INT)",
+            if asked.dialect not in _CUT_OFF and _may_round(each) and asked.kind(each.this) in _FRACTIONS:
+                raise asked.refusal(
+                    f"{asked.sql(each)} rounds in {asked.dialect}, and cuts off in Spark",
+                    "round, or cut off, before: CAST(ROUND(...) AS INT), or CAST(FLOOR(...) AS INT)",
                 )
-        elif kinds == {"int"} and each.find(exp.Sum) is None:  # what a sum of integers is depends on their width
-            each.replace(exp.IntDiv(this=each.this, expression=each.expression))
-        elif not kinds & {"fraction", "other"}:
-            message = f"whether {each.sql(dialect)} is rounded depends on types that are not known here"
-            instead = "write CAST(... AS DOUBLE) for one of the two, or declare the columns"
-            raise UnsupportedError(message, text=text, instead=instead)
-    return statement
+        elif isinstance(each, exp.Div) and each.args.get("typed"):
+            _divided(each, asked)
+
+
+def _divided(each: exp.Div, asked: Asked) -> None:
+    kinds = {asked.kind(each.this), asked.kind(each.expression)}
+    if kinds == {"int"} and each.find(exp.Sum) is None:  # what a sum of integers is depends on their width
+        each.replace(exp.IntDiv(this=each.this, expression=each.expression))
+    elif asked.wide and kinds == {"int"} and asked.dialect == "postgres" and _sums(each.this, each.expression):
+        return
+    elif kinds <= {"int", "unknown"}:
+        message = f"whether {asked.sql(each)} is rounded depends on types that are not known here"
+        raise asked.refusal(message, "write CAST(... AS DOUBLE) for one of the two, or declare the columns")
+
+
+def _sums(*nodes: exp.Expr) -> bool:
+    """Whether one of some integers is a sum, or is added up or multiplied from one."""
+    inner = [part for node in nodes if isinstance(node, exp.Paren | exp.Binary) for part in node.iter_expressions()]
+    return any(isinstance(node, exp.Sum) for node in nodes) or (bool(inner) and _sums(*inner))
 
 
 def _may_round(cast: exp.Cast) -> bool:
     """Whether a cast is one to an integer, of what is not a whole number already."""
     whole = isinstance(cast.this, exp.Round | exp.Floor | exp.Ceil) and cast.this.args.get("decimals") is None
-    return bool(cast.to.is_type(*exp.DataType.INTEGER_TYPES)) and not whole
+    is_said = isinstance(cast.this, exp.Placeholder | exp.Null)  # `$1::int` says of which type a value is
+    return bool(cast.to.is_type(*exp.DataType.INTEGER_TYPES)) and not whole and not is_said
 
 
-def _types(statement: exp.Query, dialect: str, tables: Iterable[Table]) -> dict[int, set[str]]:
-    """For each marked quotient or cast the kinds of what it is computed from."""
-    schema = MappingSchema(dialect=dialect)
-    for table in tables:
-        if all(column.type is not None for column in table.columns):
-            columns = {column.name: type_node(column.type) for column in table.columns if column.type is not None}
-            schema.add_table(table.name, columns, dialect=dialect, match_depth=False)
-    try:
-        qualified = qualify(statement.copy(), schema=schema, dialect=dialect, validate_qualify_columns=False)
-        typed = annotate_types(qualified, schema=schema, dialect=dialect)
-    except SqlglotError:
-        return {}  # names that are not there: the view is refused for them, with their place
-    found = [each for each in typed.find_all(exp.Div, exp.Cast) if _MARK in each.meta]
-    return {
-        each.meta[_MARK]: {_kind(part) for part in (each.this, each.args.get("expression")) if part} for each in found
-    }
+def _translate(statement: exp.Query, asked: Asked) -> None:
+    """Gives every function its meaning, the innermost first."""
+    for node in reversed(list(statement.walk())):
+        rule = _rule(node, asked.dialect)
+        made = rule(asked, node) if rule else None
+        if made is not None:
+            node.replace(made)
 
 
-def _kind(node: exp.Expr) -> str:
-    if node.is_type(*exp.DataType.INTEGER_TYPES):
-        return "int"
-    if node.is_type(*exp.DataType.REAL_TYPES):
-        return "fraction"
-    known = node.type is not None and not node.is_type(exp.DataType.Type.UNKNOWN, exp.DataType.Type.NULL)
-    return "other" if known else "unknown"
+def _rule(node: exp.Expr, dialect: str) -> Rule | None:
+    name = type(node).__name__
+    if name in ALWAYS:
+        return ALWAYS[name]
+    if dialect in SPARKS:
+        return None
+    if isinstance(node, exp.Anonymous):
+        word = node.name.lower()
+        return CALLS.get((dialect, word), _refused if may_differ(word, dialect) else None)
+    found = _RULES.get(name)
+    rule = found.get(dialect) if isinstance(found, Mapping) else found
+    if rule is None and isinstance(node, exp.Func) and not means_the_same(name, dialect):
+        return _refused
+    return rule
+
+
+def _refused(asked: Asked, node: exp.Expr) -> exp.Expr | None:
+    raise asked.unknown(node)

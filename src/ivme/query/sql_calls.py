@@ -265,5 +265,6 @@ _SPECIAL: dict[type[exp.Expr], Callable[[Calls, exp.Expr], tuple[str, Arguments]
     exp.Nvl2: Calls._nvl2,
     exp.DecodeCase: Calls._decode,
     exp.Extract: Calls._extract,
+    exp.LowerHex: lambda _, node: ("lower", [exp.Hex(this=node.this.copy())]),  # LOWER(HEX(x)), as sqlglot has it
     exp.Anonymous: Calls._anonymous,
 }

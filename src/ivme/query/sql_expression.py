@@ -25,7 +25,7 @@ from ivme.query.sql_deep_access import deep_access
 from ivme.query.sql_intervals import Interval, counted, is_interval, read_interval
 from ivme.query.sql_literals import read_bytes, read_number, side_by_side
 from ivme.query.sql_scope import Scope
-from ivme.query.sql_text import SqlText, refuse_other_arguments
+from ivme.query.sql_text import SqlText, parameter_refusal, refuse_other_arguments
 from ivme.query.sql_types import NARROW, read_type, refuse_without_zone
 from ivme.query.sql_unsteady import unsteady_refusal
 from ivme.query.sql_user_calls import user_call
@@ -117,9 +117,7 @@ class Scalars:
 
     def _refusal(self, node: exp.Expr) -> Exception:
         if isinstance(node, exp.Placeholder | exp.Parameter):
-            name = f":{node.name}" if node.this else "?"
-            instead = "compare it for equality with a column, as in WHERE column = :name"
-            return self.source.unsupported(f"the parameter {name} is not allowed here", node, instead)
+            return parameter_refusal(self.source, node)
         known = deep_access(self.source, node) or unsteady_refusal(self.source, node)
         if known is not None:
             return known

@@ -82,7 +82,6 @@ ARGUMENTS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
             exp.MD5: "md5",
             exp.SHA: "sha1",
             exp.Hex: "hex",
-            exp.LowerHex: "hex",
             exp.Year: "year",
             exp.Quarter: "quarter",
             exp.Month: "month",

@@ -21,6 +21,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import ParseError, QueryError, UnknownNameError, UnsupportedError
 from ivme.query.functions import Function
+from ivme.query.sql_advice import NAMED, TYPES, advice
 from ivme.query.sql_parameters import Default, without_defaults
 from ivme.query.written import marked_parts, own_place
 
@@ -33,6 +34,7 @@ _Error = TypeVar("_Error", bound=QueryError)
 
 _WORDS = {
     "columns": "a list of columns",
+    "connect": "CONNECT BY",
     "expression": "a further part",
     "expressions": "a list",
     "except_": "EXCEPT",
@@ -50,6 +52,8 @@ _WORDS = {
 }
 """What to call an argument of a sqlglot node; others go by their own names."""
 
+_INSTEAD = {"connect": "write WITH RECURSIVE"}
+"""What to write in place of a clause that other systems have."""
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -188,9 +192,18 @@ def refuse_other_arguments(source: SqlText, node: exp.Expr, handled: Container[s
             nodes = [value] if isinstance(value, exp.Expr) else value if isinstance(value, list) else []
             place = next((part for part in nodes if isinstance(part, exp.Expr)), node)
             word = _WORDS.get(name) or name.strip("_").replace("_", " ").upper()
-            start = source.at(place)
+            start, instead = source.at(place), _INSTEAD.get(name, instead)
             keyword = None if start is None else source.keyword([word], before=start)
             raise source.unsupported(f"{word} is not supported here", start if keyword is None else keyword, instead)
+
+
+def parameter_refusal(source: SqlText, node: exp.Expr) -> QueryError:
+    """The refusal of a parameter in a place where there cannot be one, or whose name is a number."""
+    if node.name.isdigit():
+        return source.unsupported(f"the parameter ${node.name} has a number for a name", node, NAMED)
+    name = f":{node.name}" if node.this else "?"
+    instead = "compare it for equality with a column, as in WHERE column = :name"
+    return source.unsupported(f"the parameter {name} is not allowed here", node, instead)
 
 
 def read_statements(
@@ -280,7 +293,7 @@ def _parsed(source: SqlText, parse: Callable[[], Iterable[exp.Expr | None]], ins
         if (template := _template(source)) is not None:
             raise source.broken("this is a template, not SQL", template, _COMPILED) from error
         message, offset = _blame(source, error.errors[0] if error.errors else {})
-        raise source.broken(message, offset, _advice(source, offset) or instead) from error
+        raise source.broken(message, offset, advice(source.tokens, offset) or instead) from error
     except RecursionError:
         raise source.broken("the SQL is nested too deeply", None, "use fewer parentheses") from None
     except Exception as error:
@@ -314,20 +327,6 @@ def _template(source: SqlText) -> int | None:
     return min((*braces, *blocks), default=None)
 
 
-_BEFORE_NAMES = (TokenType.FROM, TokenType.JOIN, TokenType.INTO, TokenType.UPDATE)
-"""What the name of a table or view follows."""
-
-
-def _advice(source: SqlText, offset: int | None) -> str | None:
-    """What to write for a word of SQL in the place of a name, and for `%s`; None for anything else."""
-    for before, token in pairwise(source.tokens):
-        if (before.text, token.text) == ("%", "s") and before.end + 1 == token.start:
-            return "write a parameter as :name, and give it by name: db.sql(text, name=value)"
-        if token.start == offset and before.token_type in _BEFORE_NAMES and token.text.isidentifier():
-            return f'write "{token.text}", in double quotes, if that is a name: it is a word of SQL'
-    return None
-
-
 def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None]:
     """A message and an offset: sqlglot gives the line and last column of the token to blame, as tokens have them."""
     place = (details.get("line"), details.get("col"))
@@ -336,6 +335,8 @@ def _blame(source: SqlText, details: dict[str, object]) -> tuple[str, int | None
         return "the text is not SQL", None
     if str(details.get("description")).startswith("Required keyword"):
         return f"something is missing near {token.text!r}", token.start
+    if token.text.lower() in TYPES:
+        return f"unknown type {token.text!r}", token.start
     if str(details.get("description")).startswith("Expecting"):
         return f"{details['description']} near {token.text!r}".replace("Expecting", "expected"), token.start
     return f"{token.text!r} is not expected here", token.start

@@ -5,6 +5,7 @@ from __future__ import annotations
 SUPPORTED = "use the operators and functions that docs/sql_functions.md lists"
 
 FOREIGN = {
+    "ISNULL": "write COALESCE(a, b), or a IS NULL",
     "TO_CHAR": "write DATE_FORMAT(ts, 'yyyy-MM-dd'), or say that the text is PostgreSQL's: dialect='postgres'",
     "STRFTIME": "write DATE_FORMAT(ts, 'yyyy-MM-dd'), or say that the text is DuckDB's: dialect='duckdb'",
 }

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from ivme.definitions.known_names import refuse_parameterised
 from ivme.errors import PlanError, UnknownNameError, UnsupportedError
+from ivme.query.sql_advice import NAMED
 from ivme.query.table_expression import Parameters
 from ivme.shown_table import counted
 from ivme.statements import definition
@@ -74,7 +75,8 @@ class Session:
         wanted = {name for statement in statements for name in statement.parameters}
         unused = [name for name in parameters if name not in wanted]
         if unused:
-            raise UnknownNameError(f"there is no parameter :{unused[0]} in the text; leave it out")
+            instead = NAMED if unused[0].isdigit() else "leave it out"
+            raise UnknownNameError(f"there is no parameter :{unused[0]} in the text; {instead}")
         for statement in statements:
             mine = {name: plain_value(parameters[name]) for name in statement.parameters if name in parameters}
             try:

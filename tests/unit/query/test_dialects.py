@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import duckdb
@@ -111,6 +112,22 @@ def test_explain_and_pipelines_take_a_dialect(tmp_path: Path) -> None:
     )
     (view,) = read_pipeline(file).views
     assert ("SELECT CAST(`a` AS STRING) AS k FROM t", ()) == (view.query, view.options)
+
+
+def test_a_pipeline_knows_the_types_of_its_tables(tmp_path: Path) -> None:
+    file = tmp_path / "p.yml"
+    file.write_text(
+        "tables:\n  t:\n    columns: {a: int}\n    load: {format: csv, path: t.csv}\n"
+        "views:\n  v:\n    sql: SELECT a / 2 AS k FROM t\n    dialect: postgres\n"
+    )
+    (view,) = read_pipeline(file).views
+    assert "SELECT a DIV 2 AS k FROM t" == view.query
+
+
+def test_dialects_of_ivme_itself_are_not_listed() -> None:
+    import_module("ivme.statements.dialect")
+    import_module("ivme.serve.pg.text")
+    assert not [each for each in dialects() if each.startswith("_") or "statement" in each]
 
 
 def test_a_text_of_spark_is_left_as_it_is(db: ivme.Database) -> None:

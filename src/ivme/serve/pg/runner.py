@@ -22,7 +22,8 @@ from ivme.errors import (
 from ivme.serve.grants import Grant, RefusedError
 from ivme.serve.pg.catalog import TABLES, PostgresCatalog
 from ivme.serve.pg.catalog_text import VERSION, asks_catalog
-from ivme.serve.pg.text import Piece, ivme_text, parameter_count, parameter_name
+from ivme.serve.pg.text import Piece, any_parameters, ivme_text, parameter_count, parameter_name, query_text
+from ivme.serve.pg.values import list_of
 from ivme.serve.remote import OwnedError, check_length, remote_session
 from ivme.serve.settings import Settings
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 
 READS = {"SELECT", "WITH", "TABLE", "VALUES", "EXPLAIN", "SHOW", "DESCRIBE", "DESC", "("}
 """The first words of statements that change nothing, and may be interrupted."""
+
+_QUERIES = {"SELECT", "WITH", "("}
+_DIALECTS = ("postgres", "spark")
+"""The meanings of a query, as SET dialect chooses one."""
 
 _CHANGES = {"INSERT": "INSERT 0", "UPDATE": "UPDATE", "DELETE": "DELETE", "MERGE": "MERGE"}
 _DEFINITIONS = {"CREATE", "DROP", "ALTER"}
@@ -116,6 +121,8 @@ class Runner:
 
     def __init__(self, database: Database, settings: Settings, catalog: PostgresCatalog, grant: Grant) -> None:
         self._session = remote_session(database, settings, grant)
+        self._database = database
+        self._dialect = "postgres"
         self._settings = settings
         self._catalog = catalog
         self._has_failed = False
@@ -168,9 +175,12 @@ class Runner:
         return self._statement(piece, parameters)
 
     def _statement(self, piece: Piece, parameters: Sequence[Any]) -> Outcome:
-        words = piece.words
-        named = {parameter_name(number): value for number, value in enumerate(parameters, 1)}
-        result = self._session.run(ivme_text(piece), named)
+        words, lists = piece.words, any_parameters(piece)
+        named = {
+            parameter_name(number): list_of(value, str) if isinstance(value, str) and number in lists else value
+            for number, value in enumerate(parameters, 1)
+        }  # drivers send lists of texts, and empty ones, without a type
+        result = self._session.run(self._in_ivme(piece), named)
         if words[0] in _CHANGES:
             data = result.to_arrow() if result.is_query else None
             return Outcome(data, f"{_CHANGES[words[0]]} {result.count or 0}")
@@ -183,6 +193,12 @@ class Runner:
             return Outcome(data, f"SELECT {data.num_rows}" if words[0] not in ("EXPLAIN", "SHOW") else words[0])
         kinds = [word for word in words[1:6] if word in ("TABLE", "VIEW")]
         return Outcome(None, " ".join([words[0], *kinds[:1]]))
+
+    def _in_ivme(self, piece: Piece) -> str:
+        """The statement in the SQL of ivme: what a query means in PostgreSQL, unless the client has set its dialect."""
+        if piece.words[0] in _QUERIES and self._dialect == "postgres":
+            return query_text(piece, self._database.definitions.relations())
+        return ivme_text(piece)
 
     # What ivme has no statement for
 
@@ -213,16 +229,27 @@ class Runner:
         value = (
             " ".join(words[1:]).lower().removeprefix("zone ").removeprefix("= ").removeprefix("to ").replace(" ,", ",")
         )
+        if name == "dialect":
+            return self._set_dialect(value.strip("'"))
         if name in _FREE or (name in _FIXED and value in _FIXED[name] | {"default"}):
             return Outcome(None, "SET")
         if name in _FIXED:
             raise PlanError(f"{name} cannot be {value!r} here; it is {_SHOWN.get(name, 'utf8')}")
         raise UnknownNameError(f"there is no setting {name}")
 
+    def _set_dialect(self, value: str) -> Outcome:
+        chosen = _DIALECTS[0] if value == "default" else value
+        if chosen not in _DIALECTS:
+            raise PlanError(f"dialect cannot be {value!r} here; it is one of {', '.join(_DIALECTS)}")
+        self._dialect = chosen
+        return Outcome(None, "SET")
+
     def _show(self, piece: Piece) -> Outcome:
         name = " ".join(token.text.lower() for token in piece.tokens[1:])
         if name in ("tables", "views"):
             return self._run(piece, ())
+        if name == "dialect":
+            return Outcome(pa.table({name: [self._dialect]}), "SHOW")
         if name not in _SHOWN:
             raise UnknownNameError(f"there is no setting {name}; SHOW TABLES and SHOW VIEWS list what there is")
         return Outcome(pa.table({name: [_SHOWN[name]]}), "SHOW")

@@ -1,12 +1,14 @@
 """Statements as PostgreSQL's clients write them, token by token: "quoted" names, `$1`, strings without escapes.
 
-The SQL of ivme is Spark's, in which "x" is a string and `\\` escapes. So that no text changes its meaning on the way,
+Queries are translated as `dialect="postgres"` of a view is. Other statements are in the SQL of ivme, which is Spark's:
+in it "x" is a string and `\\` escapes. So that no text changes its meaning on the way,
 statements are split and translated by the tokens of PostgreSQL, and values are never put into them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,6 +17,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from ivme.errors import QueryError
+from ivme.query.dialects import translated
+from ivme.query.model import Table
 
 DATABASE, SCHEMA = "ivme", "public"
 
@@ -87,9 +91,32 @@ def _is_parameter(first: Token, second: Token) -> bool:
     return first.token_type == TokenType.PARAMETER and second.text.isdigit() and len(second.text) < 6
 
 
+def any_parameters(piece: Piece) -> set[int]:
+    """The n of its parameters in `= ANY($n)`."""
+    words = piece.words
+    places = range(2, len(words) - 2)
+    return {
+        int(words[at + 1])
+        for at in places
+        if words[at - 2 : at] == ["ANY", "("] and _is_parameter(*piece.tokens[at : at + 2])
+    }
+
+
 def parameter_name(number: int) -> str:
     """The name of parameter `$number` in ivme's text."""
     return f"p{number}"
+
+
+def query_text(piece: Piece, tables: Iterable[Table]) -> str:
+    """A query in the SQL of ivme that means what it means in PostgreSQL, or a refusal.
+
+    >>> (piece,) = split_statements("SELECT 7 / 2 AS a, extract(dow FROM d) AS b FROM public.t WHERE n > $1")
+    >>> print(query_text(piece, ()))
+    SELECT 7 DIV 2 AS a, (DAYOFWEEK(d) - 1) AS b FROM t WHERE n > :p1
+    """
+    return translated(
+        _text(piece, lambda token: piece.source[token.start : token.end + 1]), "postgres", tables, wide=True
+    )
 
 
 def ivme_text(piece: Piece) -> str:
@@ -99,6 +126,10 @@ def ivme_text(piece: Piece) -> str:
     >>> print(ivme_text(piece))
     SELECT `a` FROM t WHERE b = :p1 AND c = 'it\\'s \\\\'
     """
+    return _text(piece, _spark)
+
+
+def _text(piece: Piece, written: Callable[[Token], str]) -> str:
     parts: list[str] = []
     tokens, place = piece.tokens, 0
     while place < len(tokens):
@@ -106,12 +137,12 @@ def ivme_text(piece: Piece) -> str:
         if schemas:
             parts.append(_gap(piece, place))
             place += schemas
-            parts.append(_spark(tokens[place]) if place < len(tokens) else "")
+            parts.append(written(tokens[place]) if place < len(tokens) else "")
         elif place + 1 < len(tokens) and _is_parameter(tokens[place], tokens[place + 1]):
             parts.append(f"{_gap(piece, place)}:{parameter_name(int(tokens[place + 1].text))}")
             place += 1
         else:
-            parts.append(_gap(piece, place) + _spark(tokens[place]))
+            parts.append(_gap(piece, place) + written(tokens[place]))
         place += 1
     return "".join(parts)
 

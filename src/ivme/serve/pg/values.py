@@ -183,11 +183,40 @@ _READ_BINARY: dict[int, Callable[[bytes], Any]] = {
 }
 
 
+_READ_ARRAYS = {**_ELEMENTS, 1005: INT2, 1007: INT4, 1015: VARCHAR, 1021: FLOAT4, 1185: TIMESTAMPTZ}
+"""The types of elements, by those of arrays."""
+
+_MEMBER = re.compile(r'"((?:[^"\\]|\\.)*)"|([^",{}\s][^",{}]*)', re.DOTALL)
+
+
+def list_of(given: str, read: Callable[[str], Any]) -> list[Any]:
+    """The members of an array of one dimension, as PostgreSQL writes it.
+
+    >>> list_of('{1,NULL,"2"}', int)
+    [1, None, 2]
+    """
+    inner, members, place = given.strip()[1:-1], list[Any](), 0
+    if not given.strip().startswith("{") or not given.strip().endswith("}"):
+        raise DataError("a list for ANY is written in braces, as in {1,2}")
+    while place < len(inner):
+        found = _MEMBER.match(inner, place)
+        place = found.end() if found else place
+        if found is None or inner[place : place + 1] not in ("", ","):
+            raise DataError("a list for ANY has one dimension, as {1,2} has")
+        quoted, plain = found.groups()
+        is_null = quoted is None and plain.upper() == "NULL"
+        members.append(None if is_null else read(plain if quoted is None else re.sub(r"\\(.)", r"\1", quoted)))
+        place += 1
+    return members
+
+
 def parameter_value(number: int, type_: int, data: bytes | None, binary: bool) -> Any:
     """The value of parameter `$number`; a type that is not known is a text."""
     if data is None:
         return None
     try:
+        if type_ in _READ_ARRAYS and not binary:
+            return list_of(data.decode(), _READ.get(_READ_ARRAYS[type_], str))
         if binary:
             return _READ_BINARY[type_](data)
         return _READ.get(type_, str)(data.decode())
