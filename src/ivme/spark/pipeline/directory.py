@@ -24,12 +24,13 @@ from ivme.pipeline.model import ORIGIN, Rows, TableSource
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
 from ivme.spark.pipeline.envelope import events
-from ivme.spark.pipeline.event_texts import CORRUPT
 from ivme.spark.pipeline.json_lines import judged_json, read_json, read_lines
 from ivme.spark.pipeline.load import read_files
 from ivme.spark.pipeline.reading import event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, check_names, file_schema, spark_schema
 from ivme.spark.pipeline.source import Plan
+from ivme.spark.pipeline.text_values import narrowed, text_layout
+from ivme.spark.pipeline.texts import CORRUPT
 from ivme.spark.session.failure import is_data_failure, reason_of
 
 if TYPE_CHECKING:
@@ -233,15 +234,17 @@ class Directory:
         names = list(map(str, paths))
         if self._changes.envelope is not None:
             yield events(read_lines(self._spark, names), self._changes, self.table, layout)
-        elif rows.format == "json" and corrupt is not None:
-            yield judged_json(self._spark, rows, layout, names, corrupt)
         elif rows.format == "json":
-            yield read_json(self._spark, rows, layout, names)
+            texts = text_layout(layout, rows)
+            judge = judged_json if permissive else read_json
+            yield narrowed(judge(self._spark, rows, texts, names), layout, rows, permissive=permissive)
         else:
             groups = self._by_header(layout, paths) if rows.format == "csv" else [(layout, paths)]
             for own, group in groups:
-                frame = read_files(self._spark, rows, own, map(str, group), corrupt, _parquet_layout(rows, group))
-                yield frame.selectExpr("*", f"_metadata.file_path AS {ORIGIN}")
+                texts = text_layout(own, rows) if rows.format == "csv" else own
+                frame = read_files(self._spark, rows, texts, map(str, group), corrupt, _parquet_layout(rows, group))
+                frame = frame.selectExpr("*", f"_metadata.file_path AS {ORIGIN}")
+                yield narrowed(frame, own, rows, permissive=permissive) if rows.format == "csv" else frame
 
     def _with_partition(self, frame: DataFrame, partition: Partition) -> DataFrame:
         """The rows with the columns that the folders of their files say."""

@@ -100,6 +100,18 @@ def check_names(what: str, found: Iterable[str], wanted: Collection[str], *, exa
         )
 
 
+def exact_columns(given: st.StructType, table: Table) -> set[str]:
+    """The columns of a table, in lower case, whose types take what is given without loss and without reading texts."""
+    types = {field.name.lower(): field.dataType for field in given}
+    wanted = [(column.name.lower(), spark_type(column_type(column))) for column in table.columns]
+    found = [(name, types.get(name), kind) for name, kind in wanted]
+    return {
+        name
+        for name, there, kind in found
+        if there is not None and not isinstance(there, st.StringType) and _fits(there, kind)
+    }
+
+
 def _fits(found: st.DataType, wanted: st.DataType) -> bool:
     if isinstance(wanted, st.ArrayType):
         return isinstance(found, st.ArrayType) and _fits(found.elementType, wanted.elementType)
