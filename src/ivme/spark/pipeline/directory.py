@@ -8,7 +8,6 @@ that bad rows are set aside alone; files of which nothing can be read are then f
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from ivme.errors import DataError, IvmeError, SchemaError, SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal, Stamp
 from ivme.pipeline.model import ORIGIN, Rows, TableSource
 from ivme.pipeline.source_batch import SourceBatch
-from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
+from ivme.spark.pipeline.change_files import Partition, digest, files_in, header_of, in_order, partition_of
 from ivme.spark.pipeline.envelope import events
 from ivme.spark.pipeline.json_lines import judged_json, read_json, read_lines
 from ivme.spark.pipeline.load import read_files
@@ -94,6 +93,19 @@ class Directory:
             else:
                 self._refuse(file, path, reason)
         return (files_plan(chosen), chosen) if chosen else None
+
+    def look_again(self) -> list[ChangeFile]:
+        """Forgets the refusals of files that are there as they were, so that plans have them again; which."""
+        refused = self._journal.refused_files(self.table.name)
+        there = [file for file in refused if self._is_there(file)]
+        for file in there:
+            self._journal.forget_refused(self.table.name, file)
+        self._looked_at = None
+        return there
+
+    def _is_there(self, file: ChangeFile) -> bool:
+        path = self.folder / file.name
+        return path.is_file() and digest(path) == file.digest
 
     @property
     def _seen(self) -> dict[str, Stamp]:
@@ -313,7 +325,6 @@ def _header(path: Path, options: dict[str, str]) -> list[str]:
     """The names in the first line of a CSV file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            delimiter = options.get("sep", options.get("delimiter", ","))
-            return [name.strip() for name in next(csv.reader(file, delimiter=delimiter), [])]
+            return header_of(file, options)
     except UnicodeDecodeError as error:
         raise DataError(f"malformed: {path.name} is not text: {error}") from error

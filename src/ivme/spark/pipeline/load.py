@@ -31,7 +31,9 @@ TEXTS = ("csv", "json")
 """Formats whose values are texts."""
 
 
-def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
+def load_frame(
+    spark: SparkSession, rows: Rows, table: Table, version: int | None = None, *, is_first: bool = False
+) -> DataFrame:
     """The rows that a table is loaded with; the source may have further columns, which are not read."""
     what = f"the source of table {table.name}"
     if rows.format == FRAME:
@@ -43,7 +45,7 @@ def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | Non
     else:
         frame = _read(spark, rows, file_schema(table))
     if not rows.select:
-        check_columns(what, frame.schema, file_schema(table), exactly=False)
+        check_columns(what, frame.schema, file_schema(table), exactly=False, is_first=is_first)
     return shaped(frame, rows, table)
 
 
