@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from ivme.cli import app
@@ -39,7 +38,7 @@ def pipeline(folder: Path, rows: str, out: str = "out") -> Path:
     ("load", "text", "told"),
     [
         ("format: csv, path: x.csv", None, r"tables.t.load.path: there is no {folder}/x.csv; check the path"),
-        ("format: parqet, path: x.csv", "id,p\n1,1\n", "tables.t.load.format: Spark has no format parqet"),
+        ("format: xlsx, path: x.csv", "id,p\n1,1\n", "tables.t.load.format: Spark has no format xlsx"),
         ("format: csv, path: x.csv", "id,p\n1,abc\n", "column p: 'abc' is not of type decimal(8,2)"),
         ("format: csv, path: x.csv", "id,p\nabc,1\n", "column id: 'abc' is not of type int"),
         ("format: csv, path: x.csv", "id;p\n1;1\n", "for values with ';' between them say options: {sep: ';'}"),
@@ -95,7 +94,7 @@ def test_a_plan_names_sources_that_are_not_there_without_spark(tmp_path: Path) -
 
 @pytest.mark.usefixtures("spark")
 def test_files_that_were_refused_whole_are_told_last_and_replayed_once_the_pipeline_is_right(
-    spark: SparkSession, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     (tmp_path / "in").mkdir()
     for number in (1, 2):
