@@ -94,7 +94,7 @@ def _misfit(value: str, name: str, type_: Type, *, is_exact: bool) -> str:
 
 
 def _loses(value: str, type_: Type) -> str:
-    return has_more_digits(f"CAST({value} AS string)", type_.scale or 0)
+    return has_more_digits(f"CAST({value} AS string)", type_.precision or 38, type_.scale or 0)
 
 
 def _rounded(value: str, name: str, type_: Type) -> str:

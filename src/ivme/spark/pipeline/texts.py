@@ -50,14 +50,17 @@ def misfit(column: str, value: str, type_: str, what: str = "is not of type") ->
     return f"concat({literal(f'column {column}: ')}, {shown(value)}, {literal(f' {what} {type_}')})"
 
 
-def has_more_digits(text: str, scale: int) -> str:
-    """Whether a number that is written as a text has more digits after the point than a scale; zeros do not count."""
-    number = f"lower(trim({text}))"
-    mantissa = f"regexp_replace({number}, '^[+-]|e.*$', '')"
-    digits = f"replace({mantissa}, '.', '')"
-    kept = f"rtrim('0', {digits})"
-    after = f"CASE WHEN instr({mantissa}, '.') > 0 THEN length({mantissa}) - instr({mantissa}, '.') ELSE 0 END"
-    exponent = f"coalesce(try_cast(regexp_extract({number}, 'e([+-]?[0-9]+)$', 1) AS int), 0)"
-    used = f"({after}) - (length({digits}) - length({kept})) - {exponent}"
-    simple = f"{text} RLIKE '^[+-]?[0-9]*[.]?[0-9]{{0,{scale}}}$'"
-    return f"(NOT {simple} AND length(ltrim('0', {digits})) > 0 AND {used} > {scale})"
+def is_plain_number(text: str, scale: int) -> str:
+    """Whether a text is digits with a point at most, and zeros behind the digits of a scale."""
+    return f"{text} RLIKE '^ *[+-]?[0-9]*([.][0-9]{{0,{scale}}}0*)? *$'"
+
+
+def has_more_digits(text: str, precision: int, scale: int) -> str:
+    """Whether a number that is written as a text has more digits after the point than a scale; zeros do not count.
+
+    One with an exponent is compared with what the cast makes of it, by the 38 digits that a decimal has.
+    """
+    wide = f"try_cast({text} AS decimal(38, {38 - (precision - scale)}))"
+    cast = f"try_cast({text} AS decimal({precision}, {scale}))"
+    lost = f"({wide} <> {cast} OR ({cast} = 0 AND {text} RLIKE '[1-9].*[eE]'))"
+    return f"(NOT {is_plain_number(text, scale)} AND (NOT contains(lower({text}), 'e') OR {lost}))"
