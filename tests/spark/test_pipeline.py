@@ -171,7 +171,10 @@ def test_a_bad_file_is_quarantined_with_the_reason_and_the_rest_goes_on(
 
 
 BAD_ROWS = {
-    "a value of another type": ("insert,X,one,2", "malformed: 1 row of 3, the first (of 2.csv): the row does not fit"),
+    "a value of another type": (
+        "insert,X,one,2",
+        "malformed: 1 row of 3, the first (of 2.csv): column src: 'one' is not of type int",
+    ),
     "an unknown operation": ("upsert,X,1,2", "malformed: 1 row of 3, the first (of 2.csv): the operation upsert"),
     "a row too short": ("insert,X,1", "malformed: 1 row of 3, the first (of 2.csv): the row does not fit"),
 }

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +12,7 @@ import typer
 
 from ivme.cli.directory import is_directory, verify_directory
 from ivme.cli.errors import errors_shown
+from ivme.cli.open_pipeline import answering, opened, whole_files
 from ivme.errors import PipelineError, ServeError
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from ivme.serve.settings import Settings
     from ivme.shards.state import ShardedState
     from ivme.spark.pipeline.driver import Driver
-    from ivme.spark.pipeline.events import Event, Report
+    from ivme.spark.pipeline.events import Event, Refused, Report
     from ivme.spark.pipeline.verify import Compared
 
 _FILE = typer.Argument(metavar="PIPELINE", help="A pipeline file (.yml).")
@@ -61,12 +60,13 @@ def run(
     """
     from rich.console import Console
 
-    with errors_shown():
+    with errors_shown(failure=1):
         from ivme.pipeline import read_pipeline
         from ivme.pipeline.delays import read_delay
 
         found = read_pipeline(pipeline)
         pause = None if every is None else read_delay(every).total_seconds()
+        from ivme.spark.pipeline.events import Refused
         from ivme.spark.pipeline.metrics import RunMetrics, json_lines, served_metrics
         from ivme.spark.pipeline.progress import Progress
         from ivme.spark.pipeline.runner import run as run_driver
@@ -76,13 +76,17 @@ def run(
         progress, counted = Progress(console), RunMetrics(found.name, found.state)
         shown: Report = json_lines() if json_log else progress
 
+        refused: list[Refused] = []
+
         def report(event: Event) -> None:
             counted(event)
             shown(event)
+            if isinstance(event, Refused) and not event.rows:
+                refused.append(event)
 
         with (
-            _opened(found, master, remote, report, memory_limit, progress.opening()) as driver,
-            _answering(driver),
+            opened(found, master, remote, report, memory_limit, progress.opening()) as driver,
+            answering(driver),
             stopped_by_signals() as stop,
             served_metrics(counted, metrics) as port,
         ):
@@ -97,6 +101,8 @@ def run(
                 run_driver(driver, once=once, stop=stop, pause=pause)
             told_end = "caught up" if json_log else progress.summary(driver.outlets.rewritten)
             console.print(f"{told_end}; at batch {driver.reached}", markup=False, highlight=False, soft_wrap=True)
+            for line in whole_files(refused, pipeline):
+                console.print(line, markup=False, highlight=False, soft_wrap=True, style="bold red")
 
 
 def status(
@@ -107,7 +113,7 @@ def status(
 
     Needs neither Spark nor Java, and does not disturb a run.
     """
-    with errors_shown():
+    with errors_shown(failure=1):
         from ivme.pipeline import read_pipeline
         from ivme.pipeline.status import status as known_status
         from ivme.pipeline.status import told_status
@@ -122,26 +128,33 @@ def replay(
     master: Annotated[str | None, MASTER] = None,
     remote: Annotated[str | None, REMOTE] = None,
 ) -> None:
-    """Try refused rows of a pipeline's quarantine again.
+    """Try refused rows and files of a pipeline's quarantine again.
 
     Rows that can be applied now are applied, exactly once, and reach the sinks; the others stay in quarantine, each
     with its reason. Fix the cause first: add the row that a delete needs, or delete the row with the same key.
+
+    Files that were refused whole are tried again if they are where they were: correct the pipeline's file first.
     """
-    with errors_shown():
+    with errors_shown(failure=1):
         from ivme.pipeline import read_pipeline
 
         found = read_pipeline(pipeline)
         names = [source.table.name for source in found.tables]
         if table is not None and table not in names:
             raise PipelineError(f"{found.file} has no table {table}; there are: {', '.join(names)}")
-        from ivme.spark.pipeline.redelivery import redeliver
+        from ivme.shown_table import counted
+        from ivme.spark.pipeline.redelivery import redeliver, retry_files
 
-        with _opened(found, master, remote, lambda _: None) as driver:
+        with opened(found, master, remote, lambda _: None) as driver:
             for name in names if table is None else [table]:
                 done = redeliver(driver, name)
                 if done.taken or done.waiting:
                     folder = driver.quarantine.folder / name
                     print(f"{name}: {done.taken:,} taken, {done.waiting:,} waiting in {folder}")
+                files = retry_files(driver, name)
+                if files.tried:
+                    taken = counted(files.tried - files.refused, "file")
+                    print(f"{name}: {taken} taken, {files.refused:,} refused again")
             driver.outlets.flush(driver.reached)
 
 
@@ -158,7 +171,7 @@ def backfill(
 
     The difference is one batch, which the sinks get once. Stop the pipeline first; it continues afterwards.
     """
-    with errors_shown():
+    with errors_shown(failure=1):
         from ivme.pipeline import read_pipeline
 
         found = read_pipeline(pipeline)
@@ -166,7 +179,7 @@ def backfill(
         from ivme.spark.pipeline.backfill import read_range
 
         wanted = read_range(found, table, column, start, end)
-        with _opened(found, master, remote, lambda _: None) as driver:
+        with opened(found, master, remote, lambda _: None) as driver:
             done = load_again(driver, wanted)
             from ivme.shown_table import counted
 
@@ -181,16 +194,16 @@ def plan(pipeline: Annotated[Path, _FILE]) -> None:
 
     Needs neither Spark nor Java, and changes nothing. The exit status is 1 if the run would be refused.
     """
-    with errors_shown():
+    with errors_shown(failure=1):
         from ivme.pipeline import read_pipeline
         from ivme.pipeline.journal import RunJournal
-        from ivme.pipeline.plan_changes import planned_steps
+        from ivme.pipeline.plan_changes import missing_sources, planned_steps
 
         found = read_pipeline(pipeline)
         path = found.state / "journal.sqlite"
         journal = RunJournal(path if path.exists() else None)
         try:
-            steps = planned_steps(found, journal)
+            steps = [*planned_steps(found, journal), *missing_sources(found, journal)]
         finally:
             journal.close()
         print(*map(str, steps), sep="\n", end="\n" if steps else "nothing differs from the state\n")
@@ -222,8 +235,8 @@ def serve_pipeline(
     console = Console()
     progress = Progress(console)
     with (
-        _opened(found, master, remote, progress, memory_limit, progress.opening()) as driver,
-        _answering(driver),
+        opened(found, master, remote, progress, memory_limit, progress.opening()) as driver,
+        answering(driver),
         stopped_by_signals() as stop,
         serving(_served(driver), replace(settings, owner=_owner(path, found))) as address,
     ):
@@ -261,7 +274,7 @@ def verify(
     For a pipeline, plain Spark SQL recomputes the views from the sources. For the directory of a database, every
     checksum is tested, and another engine recomputes the views from the tables.
     """
-    with errors_shown():
+    with errors_shown(failure=1):
         if is_directory(str(target)):
             for line in verify_directory(target):
                 print(line)
@@ -272,7 +285,7 @@ def verify(
         from ivme.spark.pipeline.verify import verify_pipeline
 
         wrong = False
-        with _opened(found, master, remote, lambda _: None) as driver:
+        with opened(found, master, remote, lambda _: None) as driver:
             for compared in verify_pipeline(driver):
                 wrong |= bool(compared.differences)
                 print(told(compared))
@@ -289,53 +302,6 @@ def told(compared: Compared) -> str:
     first = f"{compared.name}: {verdict}, {counted(compared.rows, 'row')}, {how}"
     asked = [f"  in Spark's words: {' '.join(compared.text.split())}"] if compared.text else []
     return "\n".join([first, *asked, *(f"  {difference}" for difference in compared.differences)])
-
-
-@contextmanager
-def _opened(
-    pipeline: Pipeline,
-    master: str | None,
-    remote: str | None,
-    report: Report,
-    memory_limit: str | None = None,
-    opening: AbstractContextManager[None] | None = None,
-) -> Iterator[Driver]:
-    """The pipeline on a session of its own; what Spark says goes to a log in the pipeline's state.
-
-    `opening` is entered while tables are loaded and views built.
-    """
-    from ivme.spark.pipeline.driver import Driver
-    from ivme.spark.session.session import open_session
-
-    log = pipeline.state / "spark.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    logging.basicConfig(filename=log)
-    session = open_session(
-        f"ivme {pipeline.name}",
-        master=master,
-        remote=remote,
-        conf=dict(pipeline.spark),
-        log=log,
-    )
-    with opening or nullcontext():
-        driver = Driver(session, pipeline, report, memory_limit)
-    try:
-        yield driver
-    finally:
-        driver.close()
-
-
-@contextmanager
-def _answering(driver: Driver) -> Iterator[None]:
-    """Answers Spark's tasks for the views meanwhile; the address is in the state."""
-    from ivme.spark.pipeline.open_pipeline import answering_host
-    from ivme.spark.views.answers import Answers
-
-    answers = Answers(driver.database, driver.pipeline.state, answering_host(driver.spark))
-    try:
-        yield
-    finally:
-        answers.close()
 
 
 def is_pipeline(text: str) -> bool:

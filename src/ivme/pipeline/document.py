@@ -18,6 +18,10 @@ from ivme.query.names import check_name, lone_surrogate
 
 _Made = TypeVar("_Made")
 
+_FORMATS = ("parquet", "delta", "iceberg", "csv", "json", "orc", "text", "avro", "xml", "jdbc", "kafka")
+_FURTHER = ("rate", "rate-micro-batch", "socket", "memory", "console", "noop", "image", "binaryfile", "libsvm")
+"""Formats that Spark has, the ones that messages name first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -121,6 +125,17 @@ class Node:
         if self.text() not in choices:
             self.refuse(f"{self.name} must be {' or '.join(choices)}; it is {self.text()}")
         return self.text()
+
+    def format(self) -> str:
+        """A format of Spark's; one that is almost the name of a known one is refused, since others come in packages."""
+        found = self.text()
+        close = difflib.get_close_matches(found.lower(), _FORMATS, 1, 0.75)
+        if close and found.lower() not in (*_FORMATS, *_FURTHER):
+            self.refuse(
+                f"{self.name}: there is no format {found}; did you mean {close[0]}? Known are {', '.join(_FORMATS)}, "
+                "and those of packages for Spark"
+            )
+        return found
 
     def within(self, make: Callable[[], _Made]) -> _Made:
         """What a function makes of this node; the errors that it raises point here, or into the text of a query."""

@@ -158,6 +158,16 @@ class RunJournal:
         statement = "SELECT source, name, reason FROM files WHERE reason IS NOT NULL ORDER BY source, name"
         return self._all(statement)
 
+    def refused_files(self, source: str) -> list[ChangeFile]:
+        """The refused files of a source, in the order in which they were."""
+        statement = "SELECT name, digest FROM files WHERE source = ? AND reason IS NOT NULL ORDER BY rowid"
+        return [ChangeFile(*found) for found in self._all(statement, source)]
+
+    def forget_refused(self, source: str, file: ChangeFile) -> None:
+        """Forgets that a file was refused, so that it is looked at again."""
+        statement = "DELETE FROM files WHERE source = ? AND name = ? AND digest = ? AND reason IS NOT NULL"
+        self._all(statement, source, file.name, file.digest)
+
     def written(self, sink: str) -> int | None:
         """The last batch that a sink has; None for a new one."""
         found = self._one("SELECT batch FROM sinks WHERE name = ?", sink)

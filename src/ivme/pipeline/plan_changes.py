@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -60,6 +61,24 @@ def planned_steps(pipeline: Pipeline, journal: RunJournal) -> list[Step]:
     if journal.fact("owner") is None and not journal.facts("table "):
         return list(_first_run(pipeline))
     return [*_tables(pipeline, journal), *_views(pipeline, journal), *_sinks(pipeline, journal)]
+
+
+def missing_sources(pipeline: Pipeline, journal: RunJournal) -> Iterator[Step]:
+    """The sources on this machine's disk that the next run reads, and that are not there."""
+    for source in pipeline.tables:
+        name = source.table.name
+        load = source.load if journal.fact(f"table {name}") is None else None
+        if load is not None and load.path is not None and _is_missing(load.path):
+            yield Step("table", name, f"{load.place}: its load: there is no {load.path}; check the path", refused=True)
+        changes = source.changes
+        if changes is not None and changes.kind == "directory" and _is_missing(str(changes.rows.path)):
+            what = f"{changes.rows.place}: its changes: there is no directory {changes.rows.path}; make it"
+            yield Step("table", name, what, refused=True)
+
+
+def _is_missing(path: str) -> bool:
+    """Whether a path is one of this machine, not a pattern of several, and nothing is there."""
+    return "://" not in path and not set("*?[{") & set(path) and not Path(path).exists()
 
 
 def _first_run(pipeline: Pipeline) -> Iterator[Step]:

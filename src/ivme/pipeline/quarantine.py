@@ -15,6 +15,10 @@ _LETTERS = "rows-"
 """How the names of files start that hold single rows of a batch."""
 
 
+_REASON = ".reason.txt"
+"""How the names of texts end that say why a file was refused."""
+
+
 def letters_name(batch: int) -> str:
     """The file with the rows of a batch that were refused."""
     return f"{_LETTERS}{digits(batch)}.parquet"
@@ -51,6 +55,17 @@ class Quarantine:
         found = sorted(folder.glob(f"{_LETTERS}*.parquet")) if folder.is_dir() else []
         return [path for path in found if int(path.stem.removeprefix(_LETTERS)) <= up_to]
 
+    def files(self, table: str) -> list[Path]:
+        """The whole files of a table that wait."""
+        folder = self.folder / table
+        found = sorted(folder.glob(f"*{_REASON}")) if folder.is_dir() else []
+        return [path.with_name(path.name.removesuffix(_REASON)) for path in found]
+
+    def drop_file(self, kept: Path) -> None:
+        """Removes a whole file and its reason."""
+        kept.unlink(missing_ok=True)
+        kept.with_name(kept.name + _REASON).unlink()
+
     def letters_of(self, table: str, batch: int) -> Path:
         """Where refused changes of a batch are, if there are any."""
         return self.folder / table / letters_name(batch)
@@ -66,7 +81,7 @@ class Quarantine:
         return folder
 
     def _explain(self, kept: Path, reason: str) -> Path:
-        kept.with_name(kept.name + ".reason.txt").write_text(reason + "\n", "utf-8")
+        kept.with_name(kept.name + _REASON).write_text(reason + "\n", "utf-8")
         return kept
 
 

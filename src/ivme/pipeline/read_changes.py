@@ -34,7 +34,7 @@ def read_rows(node: Node, fields: dict[str, Node], table: Table, home: Path, pat
         if table.column(column) is None:
             fields["select"].refuse(f"table {table.name} has no column {column} to select")
     return Rows(
-        fields["format"].text() if "format" in fields else "",
+        fields["format"].format() if "format" in fields else "",
         None if where is None else located(where.text(), home),
         node.place,
         settings(fields["options"]) if "options" in fields else (),

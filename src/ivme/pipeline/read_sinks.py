@@ -33,7 +33,7 @@ def read_sink(name: str, node: Node, home: Path) -> Sink:
         name,
         fields["view"].text(),
         mode.choice("changes", "rows", "merge") if mode is not None else "changes",
-        PYTHON if call is not None else fields["format"].text().lower(),
+        PYTHON if call is not None else fields["format"].format().lower(),
         located(fields["path"].text(), home) if "path" in fields else None,
         node.place,
         settings(fields["options"]) if "options" in fields else (),

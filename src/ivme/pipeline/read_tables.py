@@ -26,7 +26,7 @@ _TIMES = ("timestamp", "date")
 def read_table(name: str, node: Node, home: Path) -> TableSource:
     """A table as the file has it."""
     fields = node.fields(_TABLE, ("columns",))
-    columns = {column: kind.text() for column, kind in fields["columns"].entries()}
+    columns = {column: _type_text(column, kind) for column, kind in fields["columns"].entries()}
     for column, kind in fields["columns"].entries():
         kind.within(partial(declare, name, {column: columns[column]}))
         if column in (WEIGHT, BATCH):
@@ -58,6 +58,17 @@ def read_table(name: str, node: Node, home: Path) -> TableSource:
     defaults = tuple((key, _default(table, key, each)) for key, each in _entries(fields, "defaults"))
     watermark = _watermark(table, fields["watermark"]) if "watermark" in fields else None
     return TableSource(table, node.place, load, changes, defaults, watermark)
+
+
+def _type_text(column: str, node: Node) -> str:
+    """The type of a column as it is written; one that a comma cut off is told apart from one that is wrong."""
+    text = node.text()
+    if any(text.count(left) > text.count(right) for left, right in ("()", "<>")):
+        node.refuse(
+            f'{node.name} is {text}, cut off at a comma: put the type in quotes, as in {column}: "decimal(8, 2)"; in '
+            "{...}, a comma begins the next field"
+        )
+    return text
 
 
 def _load(node: Node, table: Table, home: Path) -> Rows:

@@ -13,6 +13,7 @@ from ivme.statements.constants import given
 from ivme.statements.model import File
 
 _OPTIONS = {
+    "parquet": ("round_floats",),
     "csv": ("header", "delimiter", "delim", "sep", "nullstr", "null", "round_floats"),
     "json": ("round_floats",),
 }
@@ -25,7 +26,7 @@ def read_file(source: SqlText, file: File, values: Parameters, table: Table | No
     form = format_of(path, file.format)
     unknown = [name for name in options if name not in _OPTIONS.get(form, ())]
     if unknown:
-        known = ", ".join(_OPTIONS.get(form, ())) or "no options"
+        known = ", ".join(_OPTIONS.get(form, ()))
         raise source.unsupported(f"{unknown[0]} is not an option of {form}", None, f"there are: {known}")
     round_floats = str(options.pop("round_floats", False)).lower() == "true"
     return read_path(path, table, form, options, round_floats=round_floats)

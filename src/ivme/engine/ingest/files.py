@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_schema
+from ivme.engine.ingest.text_columns import timestamps, with_rounded, with_timestamps
 from ivme.errors import DataError
 from ivme.query.model import Table
 
 _ENDINGS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json"}
 _ENDINGS |= {".ndjson": "json"}
 
-_WIDE = pa.decimal256(76, 38)
-"""What numbers are read as before they are rounded."""
-
 
 def names_file(text: str) -> bool:
     """Whether a text ends as the name of a file of rows does."""
     return Path(text).suffix.lower() in _ENDINGS
+
+
+KINDS = ".parquet, .csv, .tsv, .json or .jsonl"
+"""The endings of files of rows, as messages have them."""
 
 
 def format_of(path: Any, form: str | None = None) -> str:
@@ -42,33 +44,12 @@ def read_path(
 ) -> pa.Table:
     """The rows of a file, by the columns of a table if one is given: in its order, and in CSV and JSON in its types.
 
-    With `round_floats`, numbers in CSV and JSON with more digits than a column of decimals has are rounded.
+    With `round_floats`, numbers with more digits than a column of decimals has are rounded.
     """
     form = format_of(path, form)
     schema = None if table is None else arrow_schema(table)
-    wanted = schema
-    if schema is not None and round_floats:
-        schema = pa.schema([pa.field(f.name, pa.string()) if pa.types.is_decimal(f.type) else f for f in schema])
     try:
-        if form == "parquet":
-            import pyarrow.parquet as pq
-
-            data = pq.read_table(path)
-        elif form == "csv":
-            data = _csv(path, schema, options or {})
-        else:
-            from pyarrow import json
-
-            told = None if schema is None else json.ParseOptions(explicit_schema=_written(schema))
-            data = json.read_json(path, parse_options=told)
-            if schema is not None:
-                fields = [
-                    schema.field(name) if name in schema.names else data.schema.field(name)
-                    for name in data.column_names
-                ]
-                data = data.cast(pa.schema(fields))
-        if round_floats and wanted is not None:
-            data = _with_rounded(data, wanted)
+        data = _read(path, schema, form, options or {}, round_floats)
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, pa.ArrowException) as error:
@@ -77,24 +58,50 @@ def read_path(
     return data if table is None else _arranged(path, data, table)
 
 
-def _with_rounded(data: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with decimals in the place of the texts of columns that hold decimals, halves rounded away from zero."""
-    import pyarrow.compute as pc
+def _read(
+    path: Any, schema: pa.Schema | None, form: str, options: Mapping[str, object], round_floats: bool
+) -> pa.Table:
+    if form == "parquet":
+        import pyarrow.parquet as pq
 
-    for number, field in enumerate(data.schema):
-        wanted = schema.field(field.name).type if field.name in schema.names else field.type
-        if pa.types.is_decimal(wanted) and pa.types.is_string(field.type):
-            exact = data.column(number).cast(_WIDE)
-            rounded = pc.round(exact, ndigits=wanted.scale, round_mode="half_towards_infinity").cast(wanted)
-            data = data.set_column(number, field.name, rounded)
-    return data
+        data = pq.read_table(path)
+        return data if schema is None or not round_floats else with_rounded(data, schema)
+    if schema is None:
+        return _read_texts(path, None, form, options)
+    texts = _as_texts(schema, pa.types.is_decimal) if round_floats else schema
+    try:
+        data = _read_texts(path, texts, form, options)
+    except pa.ArrowException:
+        zoned = _as_texts(texts, pa.types.is_timestamp)
+        if zoned == texts:
+            raise
+        data = with_timestamps(_read_texts(path, zoned, form, options), schema)
+    return with_rounded(data, schema) if round_floats else data
+
+
+def _as_texts(schema: pa.Schema, is_text: Callable[[pa.DataType], bool]) -> pa.Schema:
+    """The schema with texts in the place of some types."""
+    return pa.schema([pa.field(f.name, pa.string()) if is_text(f.type) else f for f in schema])
+
+
+def _read_texts(path: Any, schema: pa.Schema | None, form: str, options: Mapping[str, object]) -> pa.Table:
+    """The rows of CSV or JSON, by a schema if one is given."""
+    if form == "csv":
+        return _csv(path, schema, options)
+    from pyarrow import json
+
+    told = None if schema is None else json.ParseOptions(explicit_schema=_written(schema))
+    data = json.read_json(path, parse_options=told)
+    if schema is None:
+        return data
+    names = data.column_names
+    return data.cast(pa.schema([(schema if n in schema.names else data.schema).field(n) for n in names]))
 
 
 def _written(schema: pa.Schema) -> pa.Schema:
     """What JSON has for columns: dates and decimals are texts in it."""
     texts = (pa.types.is_date, pa.types.is_decimal)
-    fields = [pa.field(f.name, pa.string()) if any(is_text(f.type) for is_text in texts) else f for f in schema]
-    return pa.schema(fields)
+    return _as_texts(schema, lambda type_: any(is_text(type_) for is_text in texts))
 
 
 def _csv(path: Any, schema: pa.Schema | None, options: Mapping[str, object]) -> pa.Table:
@@ -133,8 +140,8 @@ def _first_fault(path: Any, table: Table, options: Mapping[str, object], round_f
             wanted = pa.float64()
         if _casts(texts[name], wanted):
             continue
-        place = next(place for place, text in enumerate(texts[name]) if not _casts(text, wanted))
-        may_round &= _casts(texts[name][place], pa.float64())
+        place = _first_bad(texts[name], wanted)
+        may_round &= _casts(texts[name].slice(place, 1), pa.float64())
         rounds = "; round_floats=True (in COPY, ROUND_FLOATS true) rounds it" if may_round else ""
         column = table.column(name)
         assert column is not None
@@ -146,9 +153,24 @@ def _first_fault(path: Any, table: Table, options: Mapping[str, object], round_f
     return None
 
 
-def _casts(texts: pa.ChunkedArray | pa.Scalar, wanted: pa.DataType) -> bool:
+def _first_bad(texts: pa.ChunkedArray, wanted: pa.DataType) -> int:
+    """The place of the first text that is not of a type; there is one."""
+    first, size = 0, len(texts)
+    while size > 1:
+        half = size // 2
+        if _casts(texts.slice(first, half), wanted):
+            first, size = first + half, size - half
+        else:
+            size = half
+    return first
+
+
+def _casts(texts: pa.ChunkedArray, wanted: pa.DataType) -> bool:
     try:
-        texts.cast(wanted)
+        if pa.types.is_timestamp(wanted):
+            timestamps(texts)
+        else:
+            texts.cast(wanted)
     except pa.ArrowException:
         return False
     return True

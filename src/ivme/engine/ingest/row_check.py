@@ -11,6 +11,7 @@ from typing import Any
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import Check, checked, value_check
+from ivme.engine.ingest.files import KINDS
 from ivme.errors import DataError, shown
 from ivme.query.model import Table
 from ivme.shown_table import counted
@@ -174,7 +175,7 @@ def refuse_single(rows: Any, table: Table) -> None:
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(
             f"table {table.name}: {shown(rows)} holds no rows; give a list of tuples or dicts, a pandas or polars "
-            f"DataFrame, an Arrow table or a NumPy array"
+            f"DataFrame, an Arrow table, a NumPy array, or the name of a file that ends in {KINDS}"
         )
 
 

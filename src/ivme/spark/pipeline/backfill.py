@@ -20,6 +20,7 @@ from ivme.pipeline.model import Pipeline, TableSource
 from ivme.pipeline.source_batch import Snapshot, snapshot_changes
 from ivme.spark.pipeline.gathering import collected
 from ivme.spark.pipeline.load import conformed, load_frame
+from ivme.spark.pipeline.load_failure import loading
 from ivme.spark.pipeline.source import BACKFILL
 from ivme.spark.pipeline.taking import Prepared
 
@@ -88,10 +89,10 @@ def backfill(driver: Driver, wanted: Range) -> Backfilled:
     with driver.lock:
         driver.refuse_owing(f"a backfill of table {name} was requested")
         start = time.perf_counter()
-        frame = load_frame(driver.spark, load, wanted.source.table).where(wanted.condition())
-        new = conformed(
-            collected(frame, driver.pipeline.state / "loading" / name, driver.pipeline.staging), wanted.source.table
-        )
+        with loading(driver.spark, load, wanted.source.table):
+            frame = load_frame(driver.spark, load, wanted.source.table).where(wanted.condition())
+            folder = driver.pipeline.state / "loading" / name
+            new = conformed(collected(frame, folder, driver.pipeline.staging), wanted.source.table)
         rows, counts = driver.database.contents(name)
         inside = wanted.holds(rows)
         changes = snapshot_changes(Snapshot(new), rows.filter(inside), counts[inside.to_numpy()])

@@ -7,10 +7,11 @@ after 9.csv.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
@@ -58,6 +59,12 @@ def partition_of(name: str) -> Partition:
     """
     pairs = (part.partition("=") for part in PurePosixPath(name).parts[:-1])
     return tuple((key, None if value == _NULL else unquote(value)) for key, is_one, value in pairs if is_one)
+
+
+def header_of(lines: Iterable[str], options: Mapping[str, str]) -> list[str]:
+    """The names in the first line of CSV, by Spark's options for it."""
+    delimiter = options.get("sep", options.get("delimiter", ","))
+    return [name.strip() for name in next(csv.reader(lines, delimiter=delimiter), [])]
 
 
 def digest(path: Path) -> str:

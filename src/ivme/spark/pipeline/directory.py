@@ -8,7 +8,6 @@ that bad rows are set aside alone; files of which nothing can be read are then f
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,14 +21,15 @@ from ivme.errors import DataError, IvmeError, SchemaError, SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal, Stamp
 from ivme.pipeline.model import ORIGIN, Rows, TableSource
 from ivme.pipeline.source_batch import SourceBatch
-from ivme.spark.pipeline.change_files import Partition, digest, files_in, in_order, partition_of
+from ivme.spark.pipeline.change_files import Partition, digest, files_in, header_of, in_order, partition_of
 from ivme.spark.pipeline.envelope import events
-from ivme.spark.pipeline.event_texts import CORRUPT
 from ivme.spark.pipeline.json_lines import judged_json, read_json, read_lines
 from ivme.spark.pipeline.load import read_files
 from ivme.spark.pipeline.reading import event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, check_names, file_schema, spark_schema
 from ivme.spark.pipeline.source import Plan
+from ivme.spark.pipeline.text_values import narrowed, text_layout
+from ivme.spark.pipeline.texts import CORRUPT
 from ivme.spark.session.failure import is_data_failure, reason_of
 
 if TYPE_CHECKING:
@@ -93,6 +93,19 @@ class Directory:
             else:
                 self._refuse(file, path, reason)
         return (files_plan(chosen), chosen) if chosen else None
+
+    def look_again(self) -> list[ChangeFile]:
+        """Forgets the refusals of files that are there as they were, so that plans have them again; which."""
+        refused = self._journal.refused_files(self.table.name)
+        there = [file for file in refused if self._is_there(file)]
+        for file in there:
+            self._journal.forget_refused(self.table.name, file)
+        self._looked_at = None
+        return there
+
+    def _is_there(self, file: ChangeFile) -> bool:
+        path = self.folder / file.name
+        return path.is_file() and digest(path) == file.digest
 
     @property
     def _seen(self) -> dict[str, Stamp]:
@@ -233,15 +246,17 @@ class Directory:
         names = list(map(str, paths))
         if self._changes.envelope is not None:
             yield events(read_lines(self._spark, names), self._changes, self.table, layout)
-        elif rows.format == "json" and corrupt is not None:
-            yield judged_json(self._spark, rows, layout, names, corrupt)
         elif rows.format == "json":
-            yield read_json(self._spark, rows, layout, names)
+            texts = text_layout(layout, rows)
+            judge = judged_json if permissive else read_json
+            yield narrowed(judge(self._spark, rows, texts, names), layout, rows, permissive=permissive)
         else:
             groups = self._by_header(layout, paths) if rows.format == "csv" else [(layout, paths)]
             for own, group in groups:
-                frame = read_files(self._spark, rows, own, map(str, group), corrupt, _parquet_layout(rows, group))
-                yield frame.selectExpr("*", f"_metadata.file_path AS {ORIGIN}")
+                texts = text_layout(own, rows) if rows.format == "csv" else own
+                frame = read_files(self._spark, rows, texts, map(str, group), corrupt, _parquet_layout(rows, group))
+                frame = frame.selectExpr("*", f"_metadata.file_path AS {ORIGIN}")
+                yield narrowed(frame, own, rows, permissive=permissive) if rows.format == "csv" else frame
 
     def _with_partition(self, frame: DataFrame, partition: Partition) -> DataFrame:
         """The rows with the columns that the folders of their files say."""
@@ -310,7 +325,6 @@ def _header(path: Path, options: dict[str, str]) -> list[str]:
     """The names in the first line of a CSV file."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            delimiter = options.get("sep", options.get("delimiter", ","))
-            return [name.strip() for name in next(csv.reader(file, delimiter=delimiter), [])]
+            return header_of(file, options)
     except UnicodeDecodeError as error:
         raise DataError(f"malformed: {path.name} is not text: {error}") from error

@@ -63,6 +63,7 @@ from ivme.spark.pipeline.taking import (
 )
 from ivme.spark.pipeline.tracing import batch_span
 from ivme.spark.pipeline.writers import require_packages
+from ivme.spark.session.failure import told_failures
 from ivme.spark.session.jobs import described_jobs
 
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ class Driver:
         try:
             if self._copy is not None:
                 self._copy.claim()
-            self._open()
+            with told_failures(spark, f"{pipeline.file}: Spark failed"):
+                self._open()
         except BaseException:
             self.close()
             raise

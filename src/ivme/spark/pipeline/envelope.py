@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from ivme.pipeline.model import DEBEZIUM_LOG, ORIGIN, RAW, REASON, WEIGHT, Changes
 from ivme.query.model import Table
 from ivme.spark.pipeline.schema import column_type, spark_type
+from ivme.spark.pipeline.text_values import narrowed, narrowed_value, text_layout
+from ivme.spark.pipeline.texts import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -34,7 +36,7 @@ def events(texts: DataFrame, changes: Changes, table: Table, layout: StructType)
     if changes.envelope == DEBEZIUM_LOG:
         return _ends(texts.where(sf.length(sf.trim("value")) > 0))
     origin = sf.col(ORIGIN) if ORIGIN in texts.columns else sf.lit(None).cast("string").alias(ORIGIN)
-    parsed = sf.from_json("value", _schema(layout), {"columnNameOfCorruptRecord": _CORRUPT})
+    parsed = sf.from_json("value", _schema(text_layout(layout)), {"columnNameOfCorruptRecord": _CORRUPT})
     told = texts.where(sf.length(sf.trim("value")) > 0).where(sf.trim("value") != "null")
     frame = told.select(sf.col("value").alias(RAW), origin, parsed.alias("e"))
     fields = ("before", "after", "op", "ts_ms", "source", "transaction")
@@ -45,7 +47,8 @@ def events(texts: DataFrame, changes: Changes, table: Table, layout: StructType)
     sequences += [sf.expr(changes.transaction_number or "NULL").alias(NUMBER)]
     marked = frame.select(RAW, ORIGIN, _reason().alias(REASON), *sequences, sf.explode(_rows()).alias("x"))
     names = [*(f"ivme_s{i}" for i in range(len(changes.sequence_by))), TRANSACTION, NUMBER]
-    return marked.select(RAW, ORIGIN, REASON, *names, sf.col(f"x.{WEIGHT}").alias(WEIGHT), "x.row.*")
+    found = marked.select(RAW, ORIGIN, REASON, *names, sf.col(f"x.{WEIGHT}").alias(WEIGHT), "x.row.*")
+    return narrowed(found, layout, permissive=True)
 
 
 def _ends(texts: DataFrame) -> DataFrame:
@@ -128,5 +131,6 @@ def _sequence(text: str, table: Table) -> Column:
     if column is None:
         return sf.expr(text)
     name = column.name
-    both = [sf.col(f"{row}.`{name}`").cast(spark_type(column_type(column))) for row in ("after", "before")]
+    kind = spark_type(column_type(column))
+    both = [sf.expr(narrowed_value(f"{row}.{quoted(name)}", kind)).cast(kind) for row in ("after", "before")]
     return sf.coalesce(*both)

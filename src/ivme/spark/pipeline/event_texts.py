@@ -13,29 +13,31 @@ from ivme.query.model import Table
 from ivme.query.types import Type
 from ivme.spark.pipeline.envelope import NUMBER, TRANSACTION
 from ivme.spark.pipeline.schema import column_type, spark_type
-
-CORRUPT = "ivme_corrupt"
-"""The column in which Spark's readers put the text of what is not a row."""
+from ivme.spark.pipeline.texts import CORRUPT, MORE_DIGITS, has_more_digits, literal, misfit, quoted
 
 
-def event_texts(given: Collection[str], changes: Changes, table: Table, *, permissive: bool) -> list[str]:
+def event_texts(
+    given: Collection[str], changes: Changes, table: Table, *, permissive: bool, exact: Collection[str] = ()
+) -> list[str]:
     """The columns of the table, the weight, the sequences, the transaction and the origin, for a frame with the columns
-    `given`; if `permissive` also the reason for which a row cannot be taken, and its text."""
+    `given`; if `permissive` also the reason for which a row cannot be taken, and its text. The columns `exact` of the
+    frame (in lower case) are of types that fit those of the table without loss."""
     computed = {name.lower(): f"(\n{text}\n)" for name, text in changes.rows.select}
     values = [computed.get(column.name.lower(), quoted(column.name)) for column in table.columns]
+    is_exact = [name not in computed and name in exact for name in map(str.lower, table.column_names)]
+    columns = list(zip(values, table.columns, is_exact, strict=True))
     casts = [
-        _cast(value, column_type(column), permissive=permissive)
-        for value, column in zip(values, table.columns, strict=True)
+        _cast(value, column_type(column), permissive=True)
+        if permissive
+        else exact_cast(value, column.name, column_type(column), is_exact=exact)
+        for value, column, exact in columns
     ]
     weight = quoted(WEIGHT) if changes.envelope is not None else weight_text(changes, strict=not permissive)
     named = [(cast, column.name) for cast, column in zip(casts, table.columns, strict=True)]
     named += [(weight, WEIGHT), *_sequences(given, changes, permissive=permissive), *_transaction(given, changes)]
     named += [(quoted(ORIGIN), ORIGIN)] if ORIGIN in given else []
     if permissive:
-        misfits = [
-            f"CASE WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {literal(column.name)} END"
-            for value, cast, column in zip(values, casts, table.columns, strict=True)
-        ]
+        misfits = [_misfit(value, column.name, column_type(column), is_exact=exact) for value, column, exact in columns]
         reason = _reason(given, weight, changes, misfits)
         named += [(reason, REASON), (f"CASE WHEN {reason} IS NOT NULL THEN {_raw(given, values)} END", RAW)]
     return [f"{text} AS {quoted(name)}" for text, name in named]
@@ -72,6 +74,33 @@ def _unknown_operation(changes: Changes) -> str:
     return f"concat('the operation ', {told}, {literal(f' is unknown; use one of {known}{updates}')})"
 
 
+def exact_cast(value: str, name: str, type_: Type, *, is_exact: bool) -> str:
+    """A value in the type of its column; what Spark would round to it is an error of the job."""
+    cast = _cast(value, type_, permissive=False)
+    if is_exact or type_.kind != "decimal":
+        return cast
+    message = f"concat('malformed: ', {_rounded(value, name, type_)})"
+    bad = f"CAST(raise_error({message}) AS {spark_type(type_).simpleString()})"
+    return f"CASE WHEN {_loses(value, type_)} THEN {bad} ELSE {cast} END"
+
+
+def _misfit(value: str, name: str, type_: Type, *, is_exact: bool) -> str:
+    """Why a value is not one of its column; NULL if it is."""
+    cast = _cast(value, type_, permissive=True)
+    told = f"WHEN {value} IS NOT NULL AND {cast} IS NULL THEN {misfit(name, value, str(type_))} END"
+    if is_exact or type_.kind != "decimal":
+        return f"CASE {told}"
+    return f"CASE WHEN {cast} IS NOT NULL AND {_loses(value, type_)} THEN {_rounded(value, name, type_)} {told}"
+
+
+def _loses(value: str, type_: Type) -> str:
+    return has_more_digits(f"CAST({value} AS string)", type_.precision or 38, type_.scale or 0)
+
+
+def _rounded(value: str, name: str, type_: Type) -> str:
+    return misfit(name, value, str(type_), MORE_DIGITS)
+
+
 def _cast(value: str, type_: Type, *, permissive: bool) -> str:
     return f"{'try_cast' if permissive else 'CAST'}({value} AS {spark_type(type_).simpleString()})"
 
@@ -101,12 +130,10 @@ def _reason(given: Collection[str], weight: str, changes: Changes, misfits: list
     if changes.operation is not None:
         unknown = f"concat('malformed: ', {_unknown_operation(changes)})"
     found = (
-        f"CASE WHEN length({columns}) > 0 THEN concat('malformed: not a value of its type in ', {columns})"
+        f"CASE WHEN length({columns}) > 0 THEN concat('malformed: ', {columns})"
         f" WHEN {weight} IS NULL THEN {unknown} END"
     )
     first = [quoted(REASON)] if REASON in given else []
-    if CORRUPT in given:
-        first.append(f"CASE WHEN {CORRUPT} IS NOT NULL THEN 'malformed: the row does not fit the columns' END")
     return f"coalesce({', '.join([*first, found])})"
 
 
@@ -114,18 +141,3 @@ def _raw(given: Collection[str], values: list[str]) -> str:
     own = [quoted(name) for name in (RAW, CORRUPT) if name in given]
     whole = f"to_json(struct({', '.join(values)}))"
     return f"coalesce({', '.join([*own, whole])})"
-
-
-def quoted(name: str) -> str:
-    """A name as Spark SQL has it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def literal(text: str) -> str:
-    r"""A text as Spark SQL has it.
-
-    >>> print(literal("it's \\ odd"))
-    'it\'s \\ odd'
-    """
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -15,9 +15,9 @@ from ivme.errors import SparkError
 from ivme.pipeline.journal import ChangeFile, RunJournal
 from ivme.pipeline.model import TableSource
 from ivme.pipeline.source_batch import SourceBatch
-from ivme.spark.pipeline.event_texts import literal, quoted
 from ivme.spark.pipeline.reading import event_frame, source_batch
 from ivme.spark.pipeline.source import Plan
+from ivme.spark.pipeline.texts import literal, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

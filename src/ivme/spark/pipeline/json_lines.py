@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ivme.pipeline.model import ORIGIN, RAW, REASON, Rows
+from ivme.spark.pipeline.texts import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,7 +21,7 @@ def read_lines(spark: SparkSession, paths: Iterable[str]) -> DataFrame:
     return lines.where(sf.length(sf.trim("value")) > 0)
 
 
-def judged_json(spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str], corrupt: str) -> DataFrame:
+def judged_json(spark: SparkSession, rows: Rows, layout: StructType, paths: Iterable[str]) -> DataFrame:
     """The lines of the files as rows of a layout; lines that are not rows, or have other keys, have a reason."""
     from pyspark.sql import functions as sf
     from pyspark.sql.types import StringType, StructType
@@ -29,8 +30,8 @@ def judged_json(spark: SparkSession, rows: Rows, layout: StructType, paths: Iter
     wanted = sf.array(*(sf.lit(name) for name in layout.names))
     drift = sf.concat_ws(", ", sf.array_except(keys, wanted), sf.array_except(wanted, keys))
     reason = sf.when(sf.length(drift) > 0, sf.concat(sf.lit("schema drift: the line has too much or lacks "), drift))
-    whole = StructType(list(layout)).add(corrupt, StringType())
-    parsed = sf.from_json("value", whole, {**dict(rows.options), "columnNameOfCorruptRecord": corrupt})
+    whole = StructType(list(layout)).add(CORRUPT, StringType())
+    parsed = sf.from_json("value", whole, {**dict(rows.options), "columnNameOfCorruptRecord": CORRUPT})
     lines = read_lines(spark, paths)
     return lines.select(sf.col("value").alias(RAW), ORIGIN, reason.alias(REASON), parsed.alias("row")).select(
         RAW, ORIGIN, REASON, "row.*"

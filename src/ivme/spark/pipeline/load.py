@@ -13,9 +13,12 @@ import pyarrow as pa
 from ivme.engine.codes.arrow_types import arrow_schema
 from ivme.errors import DataError, SparkError
 from ivme.pipeline.frames import frame_of
-from ivme.pipeline.model import FRAME, Rows, Settings
+from ivme.pipeline.model import FRAME, REASON, Rows, Settings
 from ivme.query.model import Table
-from ivme.spark.pipeline.schema import check_columns, column_type, file_schema, spark_type
+from ivme.spark.pipeline.event_texts import exact_cast
+from ivme.spark.pipeline.schema import check_columns, column_type, exact_columns, file_schema
+from ivme.spark.pipeline.text_values import narrowed, text_layout
+from ivme.spark.pipeline.texts import CORRUPT, quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -24,8 +27,13 @@ if TYPE_CHECKING:
 SELF_DESCRIBING = ("parquet", "orc", "avro", "jdbc", "delta", "iceberg")
 """Formats that know their own columns; others are read by the layout that the pipeline states."""
 
+TEXTS = ("csv", "json")
+"""Formats whose values are texts."""
 
-def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | None = None) -> DataFrame:
+
+def load_frame(
+    spark: SparkSession, rows: Rows, table: Table, version: int | None = None, *, is_first: bool = False
+) -> DataFrame:
     """The rows that a table is loaded with; the source may have further columns, which are not read."""
     what = f"the source of table {table.name}"
     if rows.format == FRAME:
@@ -35,10 +43,36 @@ def load_frame(spark: SparkSession, rows: Rows, table: Table, version: int | Non
     elif rows.format == "delta" and not has_delta(spark):
         frame = delta_frame(spark, rows.path or "", version)
     else:
-        frame = _reader(spark, rows, file_schema(table)).load(*([rows.path] if rows.path else []))
+        frame = _read(spark, rows, file_schema(table))
     if not rows.select:
-        check_columns(what, frame.schema, file_schema(table), exactly=False)
+        check_columns(what, frame.schema, file_schema(table), exactly=False, is_first=is_first)
     return shaped(frame, rows, table)
+
+
+def _read(spark: SparkSession, rows: Rows, layout: StructType, *, permissive: bool = False) -> DataFrame:
+    """What Spark's reader gives; files of text in the types of their layout."""
+    from pyspark.sql.types import StructType as Struct
+
+    if rows.schema is not None:
+        stated = Struct.fromDDL(rows.schema)
+        assert isinstance(stated, Struct)
+        layout = stated
+    paths = [rows.path] if rows.path else []
+    if rows.select and rows.schema is None:
+        return _reader(spark, rows, None).load(*paths)
+    if rows.format not in TEXTS:
+        return _reader(spark, rows, layout).load(*paths)
+    frame = _reader(spark, rows, text_layout(layout, rows), CORRUPT if permissive else None).load(*paths)
+    return narrowed(frame, layout, rows, permissive=permissive)
+
+
+def first_misfit(spark: SparkSession, rows: Rows, table: Table) -> str | None:
+    """The reason for which a row of files of text cannot be loaded; None if none is found."""
+    if rows.format not in TEXTS or rows.select:
+        return None
+    bad = _read(spark, rows, file_schema(table), permissive=True).where(f"{quoted(REASON)} IS NOT NULL")
+    found = bad.select(REASON).head()
+    return None if found is None else str(found[0])
 
 
 def table_frame(spark: SparkSession, rows: Rows, version: int | None = None) -> DataFrame:
@@ -79,7 +113,7 @@ def plain_arrow(table: pa.Table) -> pa.Table:
     return table.cast(schema)
 
 
-def _reader(spark: SparkSession, rows: Rows, layout: StructType, corrupt: str | None = None) -> DataFrameReader:
+def _reader(spark: SparkSession, rows: Rows, layout: StructType | None, corrupt: str | None = None) -> DataFrameReader:
     from pyspark.sql.types import StringType
     from pyspark.sql.types import StructType as Struct
 
@@ -88,12 +122,12 @@ def _reader(spark: SparkSession, rows: Rows, layout: StructType, corrupt: str | 
         reader = reader.option("header", "true").option("enforceSchema", "false")
     if rows.format in ("csv", "json"):
         reader = reader.option("mode", "FAILFAST" if corrupt is None else "PERMISSIVE")
-    if corrupt is not None:
+    if corrupt is not None and layout is not None:
         reader = reader.option("columnNameOfCorruptRecord", corrupt)
         return reader.schema(Struct(list(layout)).add(corrupt, StringType())).options(**dict(rows.options))
-    if rows.schema is not None:
+    if rows.schema is not None and rows.format not in TEXTS:
         reader = reader.schema(rows.schema)
-    elif rows.format not in SELF_DESCRIBING and not rows.select and isinstance(layout, Struct):
+    elif layout is not None and rows.format not in SELF_DESCRIBING:
         reader = reader.schema(layout)
     for name, value in rows.options:
         reader = reader.option(name, value)
@@ -119,18 +153,17 @@ def read_files(
 
 def shaped(frame: DataFrame, rows: Rows, table: Table) -> DataFrame:
     """The columns of the table in their types."""
-    from pyspark.sql import functions as sf
-
     if rows.where is not None:
         frame = frame.where(rows.where)
-    computed = {name.lower(): sf.expr(text) for name, text in rows.select}
+    computed = {name.lower(): f"(\n{text}\n)" for name, text in rows.select}
+    exact = exact_columns(frame.schema, table) - computed.keys()
     columns = [
-        computed.get(column.name.lower(), sf.col(f"`{column.name}`"))
-        .cast(spark_type(column_type(column)))
-        .alias(column.name)
+        f"{exact_cast(value, name, column_type(column), is_exact=name.lower() in exact)} AS {quoted(name)}"
         for column in table.columns
+        for name in [column.name]
+        for value in [computed.get(name.lower(), quoted(name))]
     ]
-    return frame.select(*columns)
+    return frame.selectExpr(*columns)
 
 
 def conformed(rows: pa.Table, table: Table) -> pa.Table:

@@ -12,10 +12,11 @@ from ivme.pipeline.frames import frame_of
 from ivme.pipeline.model import FRAME, TableSource
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.envelope import events
-from ivme.spark.pipeline.event_texts import CORRUPT
-from ivme.spark.pipeline.load import SELF_DESCRIBING
+from ivme.spark.pipeline.load import SELF_DESCRIBING, TEXTS
 from ivme.spark.pipeline.reading import event_frame, sequence_fields, source_batch
 from ivme.spark.pipeline.schema import check_columns, file_schema
+from ivme.spark.pipeline.text_values import narrowed, text_layout
+from ivme.spark.pipeline.texts import CORRUPT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,12 +69,14 @@ class MicroBatches:
         if self._changes.envelope is not None:
             reader = reader.format("text") if rows.format == "json" else reader
             return self._events(reader.load(rows.path) if rows.path else reader.load(), layout)
-        if rows.format in ("csv", "json"):
+        if rows.format in TEXTS:
             reader = reader.option("columnNameOfCorruptRecord", CORRUPT)
-            reader = reader.schema(StructType(list(layout)).add(CORRUPT, StringType()))
+            reader = reader.schema(StructType(list(text_layout(layout, rows))).add(CORRUPT, StringType()))
         elif rows.schema is not None or rows.format in ("parquet", "orc", "avro"):
             reader = reader.schema(layout)
         frame = reader.load(rows.path) if rows.path else reader.load()
+        if rows.format in TEXTS:
+            frame = narrowed(frame, layout, rows, permissive=True)
         if not rows.select and rows.format not in SELF_DESCRIBING:
             check_columns(f"the stream of table {table.name}", frame.schema, file_schema(table), exactly=False)
         return frame

@@ -31,6 +31,7 @@ from ivme.spark.pipeline.evolving import EVOLVED
 from ivme.spark.pipeline.gathering import collected
 from ivme.spark.pipeline.iceberg import newest_snapshot
 from ivme.spark.pipeline.load import conformed, is_pyiceberg, load_frame
+from ivme.spark.pipeline.load_failure import loading
 from ivme.spark.pipeline.open_database import SOURCE
 from ivme.spark.pipeline.source import LOAD, delta_version
 from ivme.spark.pipeline.taking import Prepared
@@ -80,10 +81,11 @@ def _load_shards(driver: Driver, shards: ShardedState, loads: Sequence[tuple[Tab
     """The same over shards: Spark's tasks send the rows to their shards, and none passes through the driver."""
     names = ", ".join(source.table.name for source, _ in loads)
     with _told(driver, "load", names, 0, 1), shards.batch(source=SOURCE, position=0) as batch:
-        frames = [(source, _frame(driver, source, load)) for source, load in loads]
+        frames = [(source, _frame_of_shards(driver, source, load)) for source, load in loads]
         latest = {source.table.name: _latest(source, frame) for source, frame in frames if source.watermark is not None}
-        for source, frame in frames:
-            batch.apply(source.table.name, frame, 1)
+        for (source, frame), (_, load) in zip(frames, loads, strict=True):
+            with loading(driver.spark, load, source.table):
+                batch.apply(source.table.name, frame, 1)
         for name, moved in clock_moves(shards, driver.pipeline.tables, latest).items():
             batch.apply(name, moved.rows, moved.weights)
 
@@ -134,7 +136,13 @@ def _told(driver: Driver, what: str, name: str, done: int, total: int) -> Iterat
 
 def _loaded(driver: Driver, source: TableSource, load: Rows) -> pa.Table:
     folder = driver.pipeline.state / "loading" / source.table.name
-    return conformed(collected(_frame(driver, source, load), folder, driver.pipeline.staging), source.table)
+    with loading(driver.spark, load, source.table):
+        return conformed(collected(_frame(driver, source, load), folder, driver.pipeline.staging), source.table)
+
+
+def _frame_of_shards(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
+    with loading(driver.spark, load, source.table):
+        return _frame(driver, source, load)
 
 
 def _frame(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
@@ -144,7 +152,7 @@ def _frame(driver: Driver, source: TableSource, load: Rows) -> DataFrame:
         driver.journal.note(f"version of {name}", str(delta_version(str(load.path))))
     if load.table is not None and is_pyiceberg(load.format, load.options):
         driver.journal.note(f"version of {name}", str(newest_snapshot(load.options, load.table)))
-    return load_frame(driver.spark, load, source.table, driver.loaded_version(name))
+    return load_frame(driver.spark, load, source.table, driver.loaded_version(name), is_first=True)
 
 
 def create_views(driver: Driver) -> None:

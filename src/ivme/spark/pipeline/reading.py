@@ -22,7 +22,7 @@ from ivme.query.model import Table
 from ivme.spark.pipeline.envelope import MOVED, NUMBER, TRANSACTION
 from ivme.spark.pipeline.event_texts import event_texts
 from ivme.spark.pipeline.load import conformed
-from ivme.spark.pipeline.schema import spark_type
+from ivme.spark.pipeline.schema import exact_columns, spark_type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -33,7 +33,8 @@ def event_frame(frame: DataFrame, changes: Changes, table: Table, *, permissive:
     """The columns of the table, the weight, the sequences and the origin; the reason and the text if permissive."""
     if changes.rows.where is not None:
         frame = frame.where(changes.rows.where)
-    return frame.selectExpr(*event_texts(frame.columns, changes, table, permissive=permissive))
+    exact = exact_columns(frame.schema, table)
+    return frame.selectExpr(*event_texts(frame.columns, changes, table, permissive=permissive, exact=exact))
 
 
 def sequence_fields(changes: Changes, table: Table) -> list[tuple[str | None, DataType]]:

@@ -25,6 +25,8 @@ from ivme.pipeline.model import ORIGIN, RAW, WEIGHT, TableSource
 from ivme.pipeline.plan_changes import Definitions
 from ivme.pipeline.source_batch import SourceBatch
 from ivme.pipeline.table_changes import TableChanges
+from ivme.spark.pipeline.change_files import digest
+from ivme.spark.pipeline.directory import Directory
 from ivme.spark.pipeline.source import AGAIN, table_of
 from ivme.spark.pipeline.taking import Prepared, prepared, prepared_without_refused
 
@@ -60,6 +62,31 @@ def redeliver(driver: Driver, table: str) -> Redelivered:
             driver.apply_prepared(planned, found, start, 0)
             path.unlink()
     return Redelivered(table, taken, waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """What became of the whole files of a table that were refused: how many were tried, and how many were again."""
+
+    tried: int
+    refused: int
+
+
+def retry_files(driver: Driver, table: str) -> Retried:
+    """Tries the refused files of a table again that are where they were, and takes what else waits there."""
+    source = driver.sources.get(table)
+    if not isinstance(source, Directory):
+        return Retried(0, 0)
+    with driver.lock:
+        tried = source.look_again()
+        digests = {file.digest for file in tried}
+        for kept in driver.quarantine.files(table):
+            if digest(kept) in digests:
+                driver.quarantine.drop_file(kept)
+        while tried and driver.step(table):
+            pass
+    again = {(file.name, file.digest) for file in driver.journal.refused_files(table)}
+    return Retried(len(tried), sum((file.name, file.digest) in again for file in tried))
 
 
 def _prepared(driver: Driver, table: str, read: SourceBatch, number: int) -> Prepared:

@@ -14,6 +14,7 @@ from pyspark.sql import types as st
 from ivme.errors import SchemaError
 from ivme.query.model import Column, Table
 from ivme.query.types import Type
+from ivme.spark.pipeline.texts import type_name
 
 _SPARK: dict[str, st.DataType] = {
     "int": st.LongType(),
@@ -73,12 +74,23 @@ def file_schema(table: Table, extra: Iterable[tuple[str, st.DataType]] = ()) -> 
     return st.StructType([*columns, *(st.StructField(name, kind) for name, kind in extra)])
 
 
-def check_columns(what: str, found: st.StructType, wanted: st.StructType, *, exactly: bool) -> None:
-    """Refuses a source by the names of the columns that are missing, new (if they must agree exactly) or changed."""
+def check_columns(
+    what: str, found: st.StructType, wanted: st.StructType, *, exactly: bool, is_first: bool = False
+) -> None:
+    """Refuses a source by the names of the columns that are missing, new (if they must agree exactly) or changed.
+
+    What is read for the first time has not drifted: it never was as the pipeline has it.
+    """
     names = {field.name.lower(): field for field in found}
-    check_names(what, found.names, wanted.names, exactly=exactly)
+    check_names(what, found.names, wanted.names, exactly=exactly, is_first=is_first)
     for field in wanted:
         there = names[field.name.lower()].dataType
+        if not _fits(there, field.dataType) and is_first:
+            has, needs = type_name(there), type_name(field.dataType)
+            raise SchemaError(
+                f"column {field.name} of {what} is {has}, and the table has {needs}: declare it as {has}, or convert "
+                f'it with select: {{{field.name}: "CAST({field.name} AS {field.dataType.simpleString()})"}}'
+            )
         if not _fits(there, field.dataType):
             raise SchemaError(
                 f"schema drift: column {field.name} of {what} is {there.simpleString()} now; the pipeline has "
@@ -86,7 +98,9 @@ def check_columns(what: str, found: st.StructType, wanted: st.StructType, *, exa
             )
 
 
-def check_names(what: str, found: Iterable[str], wanted: Collection[str], *, exactly: bool) -> None:
+def check_names(
+    what: str, found: Iterable[str], wanted: Collection[str], *, exactly: bool, is_first: bool = False
+) -> None:
     """The part of the check that needs no types."""
     found = list(found)
     has, needs = {name.lower() for name in found}, {name.lower() for name in wanted}
@@ -95,9 +109,27 @@ def check_names(what: str, found: Iterable[str], wanted: Collection[str], *, exa
     if missing or extra:
         parts = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has {', '.join(extra)} besides"] * bool(extra)
         raise SchemaError(
-            f"schema drift: {what} {' and '.join(parts)}; its columns are {', '.join(found) or 'none'}, and the "
-            f"pipeline has {', '.join(wanted)}"
+            f"{'' if is_first else 'schema drift: '}{what} {' and '.join(parts)}; its columns are "
+            f"{', '.join(found) or 'none'}, and the pipeline has {', '.join(wanted)}{_separated(found)}"
         )
+
+
+def _separated(found: list[str]) -> str:
+    """What to say of a header that is one name because something else than a comma is between the names."""
+    between = next((sign for sign in ";\t|" if len(found) == 1 and sign in found[0]), None)
+    return "" if between is None else f"; for values with {between!r} between them say options: {{sep: {between!r}}}"
+
+
+def exact_columns(given: st.StructType, table: Table) -> set[str]:
+    """The columns of a table, in lower case, whose types take what is given without loss and without reading texts."""
+    types = {field.name.lower(): field.dataType for field in given}
+    wanted = [(column.name.lower(), spark_type(column_type(column))) for column in table.columns]
+    found = [(name, types.get(name), kind) for name, kind in wanted]
+    return {
+        name
+        for name, there, kind in found
+        if there is not None and not isinstance(there, st.StringType) and _fits(there, kind)
+    }
 
 
 def _fits(found: st.DataType, wanted: st.DataType) -> bool:

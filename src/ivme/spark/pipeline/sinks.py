@@ -22,6 +22,7 @@ from ivme.spark.pipeline.redefinition import differences, with_definitions
 from ivme.spark.pipeline.replay import replay
 from ivme.spark.pipeline.sink import SparkWriter, Writer
 from ivme.spark.pipeline.writers import open_writer
+from ivme.spark.session.failure import told_failures
 from ivme.spark.session.jobs import described_jobs
 from ivme.view import View
 
@@ -64,7 +65,8 @@ class Sinks:
         for sink in pipeline.sinks:
             writer = self._writers[sink.name] = open_writer(spark, pipeline, sink, owner, database)
             if journal.written(sink.name) is None:
-                writer.claim()
+                with told_failures(spark, _place(sink)):
+                    writer.claim()
                 journal.note(f"sink {sink.name}", described(sink))
         followed = dict.fromkeys(sink.view for sink in pipeline.sinks if sink.mode != "rows")
         self._feeds = {name: database.view(name).changes() for name in followed}
@@ -204,7 +206,8 @@ class Sinks:
         writer = self._writers[sink.name]
         told = f"batch {batch}: view {sink.view} to sink {sink.name}"
         is_plain = sink.format in _WITHOUT_JOBS and not isinstance(writer, SparkWriter)
-        with nullcontext() if is_plain else described_jobs(self._spark, f"ivme {self._pipeline.name}", told):
+        jobs = nullcontext() if is_plain else described_jobs(self._spark, f"ivme {self._pipeline.name}", told)
+        with told_failures(self._spark, _place(sink)), jobs:
             if isinstance(rows, pa.Table):
                 writer.write(batch, rows)
             else:
@@ -226,6 +229,11 @@ class Sinks:
             return rows.append_column(WEIGHT, pa.array(weights))
         everything = replay(self._pipeline, self._database, None, {view.name})
         return change_table(view, everything[view.name])
+
+
+def _place(sink: Sink) -> str:
+    """Where the file has a sink, and what it writes to, as errors start."""
+    return f"{sink.place}: sinks.{sink.name}: {sink.path or sink.table or sink.format} cannot be written"
 
 
 def _frames_of(sharded: ShardedState) -> ViewFrames:

@@ -6,9 +6,11 @@ Spark wraps the first cause in many layers; the innermost message is the one tha
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ivme.errors import DataError, SchemaError
+from ivme.errors import DataError, SchemaError, SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,10 +53,32 @@ def is_data_failure(spark: SparkSession, error: BaseException) -> bool:
     return not is_gone(spark, error)
 
 
+def is_foreign(error: BaseException) -> bool:
+    """Whether an error is Spark's, Java's or of a disk: nothing that ivme raises, and not a mistake in its code."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JError | PySparkException | OSError)
+
+
+@contextmanager
+def told_failures(spark: SparkSession, place: str) -> Iterator[None]:
+    """Errors of Spark, Java or a disk inside become one line that starts with a place; the cause has all of it.
+
+    The end of the JVM is told by who waits for the job.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_foreign(error) or is_gone(spark, error):
+            raise
+        raise SparkError(f"{place}: {reason_of(error)}") from error
+
+
 def reason_of(error: BaseException) -> str:
     """The message of the innermost cause, in one line."""
     text = str(error)
-    causes = re.findall(r"Caused by: [\w.$]+: ([^\n]+)", text)
+    causes = re.findall(r"^(?:Caused by)?: [\w.$]+: ([^\n]+)", text, re.MULTILINE)
     first = re.search(r"\[([A-Z_.]+)\] [^\n]+", text)
     raised = re.search(r"\[USER_RAISED_EXCEPTION\] ([^\n]+?)(?: SQLSTATE: \w+)?(?:\n|$)", text)
     if raised:

@@ -19,7 +19,7 @@ from ivme.errors import IvmeError, PipelineError
 from ivme.pipeline.model import Pipeline
 from ivme.pipeline.read import read_pipeline
 from ivme.query.names import check_name
-from ivme.spark.pipeline.event_texts import literal, quoted
+from ivme.spark.pipeline.texts import literal, quoted
 from ivme.spark.views.asking import Address, Described, Question, ask, describe
 from ivme.spark.views.source import FORMAT, PipelineSource, note, noted
 
