@@ -188,7 +188,7 @@ class Engine:
 
     def _batch(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str]) -> Batch:
         lenient = {relation.lower() for relation in clipped}
-        batch = self._database.batch()
+        batch = self._database.batch().begin()
         for table, rows in parts:
             plain = rows.drop_columns([WEIGHT])
             batch.apply(table, plain, rows.column(WEIGHT).to_numpy())
