@@ -301,7 +301,7 @@ class View(PositionedView):
 
     # Changes
 
-    def changes(self, *, wait: bool = False) -> Changes:
+    def changes(self, *, wait: bool = False, **parameters: Never) -> Changes:
         """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
         Each change maps rows to the change of their multiplicity; `to_arrow()` and `weights` return it as columns. Rows
@@ -310,7 +310,7 @@ class View(PositionedView):
 
         Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
-        return super().changes(wait=wait)
+        return super().changes(wait=wait, **parameters)
 
     def check_followed(self) -> None:
         query = self.state.typed.query

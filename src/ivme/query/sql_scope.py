@@ -69,6 +69,9 @@ def same_name(identifier: exp.Identifier, name: str) -> bool:
     return identifier.name == name if identifier.quoted else identifier.name.lower() == name.lower()
 
 
+_STAR = re.compile(r"(?:SELECT|DISTINCT|,|\.)\s*\*", re.IGNORECASE)
+"""All columns, in a list of them."""
+
 _MADE = re.compile(r"^#|#\d+$")
 """Names of blocks and of columns that ivme made: v#1, #order2."""
 
@@ -84,6 +87,13 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"use one of {', '.join(folded.values())}" if folded else ""
+
+
+def rename_one(source: SqlText) -> str:
+    """What to do about two columns of one name: those of a star have no place for another one."""
+    return (
+        "name the columns in place of *, and rename one with AS" if _STAR.search(source.text) else "rename one with AS"
+    )
 
 
 def _is_given(name: str) -> bool:

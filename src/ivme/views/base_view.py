@@ -230,12 +230,17 @@ class BaseView(ABC):
 
     # Changes
 
-    def changes(self, *, wait: bool = False) -> Changes:
+    def changes(self, *, wait: bool = False, **parameters: Never) -> Changes:
         """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
         Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
         self.check_alive()
+        if parameters:
+            raise PlanError(
+                f"changes() of view {self.name} takes no parameters, but gives all changes: the rows of a view with "
+                "parameters begin with their values, by which you can choose"
+            )
         self.check_followed()
         return Changes(self, wait=wait)
 

@@ -82,3 +82,9 @@ def test_the_clock_and_blocks_are_not_told_to_users() -> None:
     missing = told("SELECT p FROM nope WHERE p IN (SELECT p FROM o WHERE at > NOW()) ORDER BY p LIMIT 3")
     assert "Instead: use one of o" in missing
     assert "#" not in missing
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM r JOIN s ON s.b = r.b", "SELECT r.*, s.* FROM r JOIN s ON s.b = r.b"])
+def test_columns_of_one_name_in_a_star_are_to_be_named_first(text: str) -> None:
+    with pytest.raises(QueryError, match=r"name the columns in place of \*, and rename one with AS"):
+        compile_query(text, TABLES)
