@@ -46,6 +46,7 @@ class Engine:
         self._declared = tuple(declared)
         called = () if sharding is None else sharding.functions
         self._database = Database(functions=[each.user_function() for each in called], replan=False)
+        self._database.definitions.warns_of_clock = False
         self._database.definitions.functions.defined.update(defined(called))  # those that the parsed query calls
         self._view: View | None = None
         self._feed: Changes | None = None

@@ -40,6 +40,9 @@ class BaseView(ABC):
     is_stored: ClassVar[bool] = True
     """Whether a directory keeps its definition."""
 
+    before_reading: Callable[[], None] | None = None
+    """What its first reader is to be told."""
+
     _gone = ""
 
     @property
@@ -326,6 +329,13 @@ class BaseView(ABC):
         """Raises PlanError if it was dropped, or its database closed."""
         if self._gone:
             raise PlanError(f"view {self.name} {self._gone}")
+
+    def check_readable(self) -> None:
+        """The same before rows are read, whose first reader may have to be told something."""
+        self.check_alive()
+        if self.before_reading is not None:
+            told, self.before_reading = self.before_reading, None
+            told()
 
     def end(self, reason: str = "was dropped") -> None:
         """From now on reading it raises an error that gives the reason."""
