@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,9 +12,10 @@ from ivme.errors import PlanError, UnknownNameError, UnsupportedError
 from ivme.plan.explain.block_costs import Reached, changed_rows
 from ivme.plan.explain.blocks import explain_blocks
 from ivme.plan.explain.explanation import BlockExplanation
-from ivme.plan.explain.order import explain_order
+from ivme.plan.explain.order import explain_order, is_ordered_when_read
 from ivme.plan.explain.pairing import explain_pairing, partners
 from ivme.plan.explain.union import explain_union
+from ivme.plan.ir.exponent import bound
 from ivme.query.model import Query, Table, check_head
 from ivme.query.order import HIDDEN, Order
 from ivme.query.pairing import Pairing, PairingTypeError, typed_pairing
@@ -26,7 +27,7 @@ from ivme.query.rewrite.clock import with_clock_table
 from ivme.query.shape import added_columns, range_shape, shape_of
 from ivme.query.sql_script import SqlScript, read_script, script_of
 from ivme.query.typed import typed
-from ivme.query.union import Union, UnionTypeError, typed_union
+from ivme.query.union import Union, UnionTypeError, few_rows_keys, typed_union
 
 Block = CompiledView | CompiledUnion | CompiledPairing
 
@@ -133,24 +134,40 @@ def _explained(
     """What is said about each block: where one row changes in a table, a join may change many, all others one each."""
     reached = Reached()
     found = []
+    unions = [replace(each.table, keys=few_rows_keys(each.union)) for each in blocks if isinstance(each, CompiledUnion)]
+    late = _is_ordered_when_read(view, blocks)
     for number, block in enumerate((*blocks, view)):
         reads = tuple(table.name for table in block.read)
+        text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
+        if block is view and late:
+            own = replace(view.explanation, update=bound(0), costs=())
+            found.append(BlockExplanation(view.name, text, reads, own, "0", "0"))
+            continue
         ranks = isinstance(block, CompiledView) and block.order is not None and block.order.changes_many
-        reached.add(block.name, reads, block.explanation, passed=_passed(block), ranks=ranks, read=block is not view)
+        is_read = block is not view and not (late and block.name == view.ordered)
+        reached.add(block.name, reads, block.explanation, passed=_passed(block, unions), ranks=ranks, read=is_read)
         rows_in, rows_out = reached.in_words(reads), reached.in_words([block.name])
         if isinstance(block, CompiledView) and block.view.parsed.written.has_closures:
             rows_out = "N"
-        text = script.text(number, names) if number < len(script) else f"{blocks[-1].name} {script.order_text}"
         found.append(BlockExplanation(block.name, text, reads, block.explanation, rows_in, rows_out))
     return tuple(found), reached
 
 
-def _passed(block: Block) -> Mapping[str, Fraction]:
-    """How many rows of a block change with one row of each relation, as exponents; of those that are not named, one."""
+def _is_ordered_when_read(view: CompiledView, blocks: Iterable[Block]) -> bool:
+    """Whether a view only sorts the rows of a block for its reader, so that an update ends before it."""
+    rows = next((each for each in blocks if each.name == view.ordered), None)
+    return view.order is not None and rows is not None and is_ordered_when_read(view.order, rows.explanation)
+
+
+def _passed(block: Block, unions: Iterable[Table]) -> Mapping[str, Fraction]:
+    """How many rows of a block change with one row of each relation, as exponents; of those that are not named, one.
+
+    `unions` are those before it, with what tells their rows apart but for a constant number.
+    """
     if isinstance(block, CompiledPairing):
         return partners(block.pairing)
     joins = isinstance(block, CompiledView) and len(block.view.parsed.written.atoms) > 1
-    return changed_rows(block.explanation.query) if joins else {}
+    return changed_rows(block.explanation.query.with_tables(unions)) if joins else {}
 
 
 def _ordered(request: Request, name: str, rows: CompiledView, order: Order, *, is_block: bool = False) -> CompiledView:

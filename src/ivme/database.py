@@ -89,6 +89,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             raise SchemaError(f"threads is a number of threads from 1 on, not {shown(threads)}")
         self.definitions = Definitions(is_opening=path is not None, functions=functions)
         self.definitions.replans = replan
+        self.definitions.warns_of_clock = True
         self._runtime = self.definitions.runtime
         self._take_rows = self._runtime.take_rows
         if threads is not None:

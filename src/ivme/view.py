@@ -98,7 +98,7 @@ class View(PositionedView):
 
     def _all_if_few(self) -> list[Row] | None:
         """All rows, if one call of the kernel finds that there are few; a view that had many is seldom tried again."""
-        self.check_alive()
+        self.check_readable()
         if self._many_reads:
             self._many_reads -= 1
             return None
@@ -134,7 +134,7 @@ class View(PositionedView):
 
     def _begin(self, parameters: Mapping[str, Any]) -> tuple[OpenRead, dict[str, Any]]:
         """An answer that is about to be read, and the values of its parameters by variable."""
-        self.check_alive()
+        self.check_readable()
         with self.read_lock:  # codes of parameters stay what they are until the answer holds them
             codes, inputs = self.asked.codes(parameters)
             self.state.observed.asked.append(parameters)
@@ -158,7 +158,7 @@ class View(PositionedView):
 
     def few_rows(self, parameters: Mapping[str, Any]) -> list[Row] | None:
         """The rows of an access request that has few of them, all at once; None if it may have many."""
-        self.check_alive()
+        self.check_readable()
         if self._runtime.reader.is_shared(self.state):
             found = self._try_few(parameters)
             if found is not None:
@@ -197,7 +197,7 @@ class View(PositionedView):
         """
         from ivme.engine.read.requests import request_many
 
-        self.check_alive()
+        self.check_readable()
         whole = self.asked.complete(columns)
         count = max((len(values) for values in columns.values()), default=1)
         asked = {name: columns[name] if name in columns else [value] * count for name, value in whole.items()}
@@ -272,7 +272,7 @@ class View(PositionedView):
 
     def multiplicity(self, row: Row, **parameters: Any) -> int:
         """The number of copies of a row in the view; constant time if the row has all columns of GROUP BY."""
-        self.check_alive()
+        self.check_readable()
         query = self.state.typed.query
         if not isinstance(row, tuple | list) or len(row) != len(query.head):
             raise DataError(f"a row of view {self.name} has {len(query.head)} columns: {', '.join(self.columns)}")
@@ -301,7 +301,7 @@ class View(PositionedView):
 
     # Changes
 
-    def changes(self, *, wait: bool = False) -> Changes:
+    def changes(self, *, wait: bool = False, **parameters: Never) -> Changes:
         """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
         Each change maps rows to the change of their multiplicity; `to_arrow()` and `weights` return it as columns. Rows
@@ -310,7 +310,7 @@ class View(PositionedView):
 
         Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
-        return super().changes(wait=wait)
+        return super().changes(wait=wait, **parameters)
 
     def check_followed(self) -> None:
         query = self.state.typed.query

@@ -116,6 +116,18 @@ def test_a_batch_that_is_left_with_an_error_changes_nothing_and_is_over(db: Data
         batch.insert("R", [(1,)])
 
 
+def test_a_batch_that_nobody_entered_refuses_changes(db: Database) -> None:
+    """They would never be applied, and be lost without a word."""
+    db.create_table("R", {"a": "int"})
+    batch = db.batch()
+    for change in (lambda: batch.insert("R", [(1,)]), lambda: batch.upsert("R", [(1,)]), lambda: batch.truncate("R")):
+        with pytest.raises(PlanError, match=r"write `with db.batch\(\) as batch:`"):
+            change()
+    with batch:
+        batch.insert("R", [(1,)])
+    assert table_rows(db, "R") == {(1,): 1}
+
+
 def test_a_row_of_multiplicity_m_comes_m_times(db: Database) -> None:
     db.create_table("R", {"a": "int"})
     db.create_table("S", {"a": "int"})

@@ -79,7 +79,7 @@ def test_append_only_and_static_tables_are_enforced(db: Database) -> None:
 
 def test_two_batches_cannot_both_load_a_static_table(db: Database) -> None:
     db.create_table("S", {"a": "int"}, static=True)
-    late = db.batch()
+    late = db.batch().begin()
     late.insert("S", [(1,)])
     db.insert("S", [(2,)])
     with pytest.raises(DataError, match="static"), late:

@@ -97,7 +97,7 @@ def test_a_batch_is_judged_by_its_end(db: Database) -> None:
     with db.batch() as batch:
         batch.insert("b", [(5, True)])
         batch.delete("a", [(5, 1, 0)])
-    refused = db.batch()
+    refused = db.batch().begin()
     refused.insert("a", [(1, 1, 0)])
     refused.delete("b", [(5, True)])
     with pytest.raises(ExpressionError, match=r"the row \(1, 1, 0\)"):

@@ -52,7 +52,7 @@ def test_a_batch_at_or_below_the_position_is_refused_and_changes_nothing(table: 
 
 
 def test_of_two_open_batches_at_one_position_the_second_is_refused(table: Database) -> None:
-    first, second = table.batch(source="orders", position=1), table.batch(source="orders", position=1)
+    first, second = (table.batch(source="orders", position=1).begin() for _ in range(2))
     first.insert("R", [(1,)])
     second.insert("R", [(2,)])
     first.__exit__(None, None, None)

@@ -88,3 +88,26 @@ def test_a_semi_join_costs_what_a_join_with_distinct_keys_costs() -> None:
     )
 
     assert within <= apart
+
+
+def test_rows_that_are_ordered_when_they_are_read_cost_an_update_nothing() -> None:
+    """A customer whose orders are shown by their number: the more there are, the same it costs to change his city."""
+
+    def operations(orders: int) -> tuple[int, dict[str, str]]:
+        database = Database()
+        database.create_table("c", {"id": "int", "city": "string"}, primary_key="id")
+        database.sql("CREATE TABLE o (id INT PRIMARY KEY, c INT REFERENCES c, at INT)")
+        query = "SELECT o.id, c.city FROM o JOIN c ON c.id = o.c WHERE c.id = :x ORDER BY o.at LIMIT 5"
+        view = database.create_view("v", query)
+        database.insert("c", [(1, "Bern")])
+        database.insert("o", [(n, 1, n) for n in range(orders)])
+        before = view.stats()["operations"]
+        database.upsert("c", [(1, "Basel")])
+        updates = {name: str(each) for name, each in view.explain().updates.items()}
+        assert "v: ordered when it is read, so that an update costs it nothing" in str(view.explain())
+        return view.stats()["operations"] - before, updates
+
+    (few, told), (many, _) = operations(10), operations(1000)
+
+    assert few == many
+    assert told == {"o": "O(1)", "c": "O(1)"}

@@ -205,3 +205,16 @@ def test_a_parameter_may_be_shifted(db: Database) -> None:
     db.insert("o", _days(*range(1, 21)))
     assert [(18,)] == list(view(now=datetime(2024, 1, 9)))
     view.verify()
+
+
+def test_the_first_reader_of_a_view_with_now_is_told_that_the_clock_was_never_set() -> None:
+    db = Database()
+    db.create_table("click", {"page": "string", "ts": "timestamp"})
+    db.insert("click", [("/", datetime(2026, 3, 1))])
+    text = "SELECT page FROM click WHERE ts > NOW() - INTERVAL '7' DAY"
+    week, other = (db.create_view(name, text) for name in ("week", "other"))
+    with pytest.warns(UserWarning, match=r"view week compares rows with NOW\(\), which is 1970 .* call db.advance"):
+        assert len(list(week)) == 1
+    assert len(list(week)) == 1, "once is enough"
+    db.advance(datetime(2026, 3, 20))
+    assert list(other) == [], "the clock is set"

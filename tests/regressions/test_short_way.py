@@ -32,7 +32,7 @@ def test_an_error_on_the_way_does_not_end_a_batch_without_some_of_its_rows() -> 
     db = make_database("native")
     for name in "AB":
         db.create_table(name, {"a": "int"})
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.insert("A", [(1,)])
     batch.insert("B", [(1,)])
     db.drop_table("A")
@@ -66,7 +66,7 @@ def test_strings_of_a_batch_that_is_given_up_are_not_kept() -> None:
     db.insert("R", [("kept",)])
     before = held(db)
     for number in range(20):
-        batch = db.batch()
+        batch = db.batch().begin()
         batch.insert("R", [(f"given up {number}",)])
         batch.__exit__(KeyError, KeyError(), None)
     assert held(db) == before
@@ -75,7 +75,7 @@ def test_strings_of_a_batch_that_is_given_up_are_not_kept() -> None:
 def test_a_batch_is_over_when_those_who_watch_are_told() -> None:
     db = make_database("native")
     db.create_table("R", {"a": "int"})
-    batch = db.batch()
+    batch = db.batch().begin()
     refused = []
 
     def told(*_: object) -> None:

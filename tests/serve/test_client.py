@@ -242,6 +242,7 @@ def test_what_is_no_row_position_or_moment_is_told_here(remote: RemoteDatabase, 
         ("is a view", lambda: remote.insert("dear", [("a", 1)])),
         ("to a datetime", lambda: remote.advance("now")),  # type: ignore[arg-type]
         ("position is missing", lambda: remote.batch("source")),
+        ("write `with db.batch", lambda: remote.batch().insert("R", [])),
         ("are waited for", lambda: view.changes(wait=False)),
         ("answers by itself", lambda: remote.sql("SELECT 1 AS a", engine="duckdb")),
     ]

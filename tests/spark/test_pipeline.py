@@ -129,10 +129,10 @@ def test_verify_sees_a_view_that_is_wrong(spark: SparkSession, tmp_path: Path) -
     finally:
         driver.close()
     assert ["airports"] == [name for name, differences in found.items() if not differences]
-    assert "('Zurich', 3, 'C') is there 1 times too often" in found["per_city"]
-    assert "('Zurich', 'Zurich') is there 1 times too often" in found["pairs"]
-    assert "('Zurich', 'Zurich', 'X') is there 1 times too often" in found["search"]
-    assert "('X', 2, 2) is there 1 times too often" in found["routes"]
+    assert "('Zurich', 3, 'C') has 1 copy too many" in found["per_city"]
+    assert "('Zurich', 'Zurich') has 1 copy too many" in found["pairs"]
+    assert "('Zurich', 'Zurich', 'X') has 1 copy too many" in found["search"]
+    assert "('X', 2, 2) has 1 copy too many" in found["routes"]
 
 
 BAD: dict[str, tuple[Callable[[Flights], Any], str]] = {

@@ -77,7 +77,7 @@ def test_closures_of_a_pipeline_follow_their_table_and_spark_recomputes_them(
         assert {len(pairs)} == {compared[name].rows for name in ("pairs", "onward") if name in compared}
         driver.database.insert("routes", [("F", 2, 5)])
         wrong = {each.name: each.differences for each in verify_pipeline(driver)}
-        assert "(1, 5) is there 1 times too often" in wrong["pairs"]
+        assert "(1, 5) has 1 copy too many" in wrong["pairs"]
         assert all(wrong[name] for name in ("onward", "connected") if name in wrong)
     finally:
         driver.close()

@@ -114,3 +114,11 @@ def test_the_long_form_of_tables_says_them() -> None:
     (made,) = read_tables({"customers": described})
     assert (made.unique, made.not_null) == ((("mail",), ("id", "city")), ("city",))
     assert made.references == (ForeignKey(("id",), "x"),)
+
+
+def test_a_reference_to_a_table_that_does_not_come_is_found_when_promises_are_checked() -> None:
+    database = ivme.Database()
+    database.sql("CREATE TABLE orders (id INT PRIMARY KEY, customer INT REFERENCES custmers)")
+    database.insert("orders", [(1, 1)])
+    with pytest.raises(ivme.IvmeError, match="there is no table or view custmers"):
+        database.check_promises()

@@ -119,3 +119,9 @@ def test_nothing_is_asked_of_a_view_that_was_dropped(db: Database) -> None:
             call()
     with pytest.raises(PlanError, match="view v was dropped"):
         next(rows)
+
+
+def test_changes_are_not_asked_for_by_parameters(db: Database) -> None:
+    view = db.create_view("at", "SELECT a FROM R WHERE b = :b")
+    with pytest.raises(PlanError, match=r"changes\(\) of view at takes no parameters, but gives all changes"):
+        view.changes(b="x")  # type: ignore[arg-type]

@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from ivme.client.client_values import listed_keys, listed_rows
-from ivme.errors import DataError, PlanError, shown
+from ivme.engine.runtime.open_batch import OpenBatch
+from ivme.errors import DataError, shown
 from ivme.serve.tagged_values import tagged
 
 if TYPE_CHECKING:
     from ivme.client.remote_connection import RemoteConnection
 
 
-class RemoteBatch:
+class RemoteBatch(OpenBatch):
     """Changes to several tables that take effect together when the `with` block ends; see `Batch`."""
 
     def __init__(
         self, connection: RemoteConnection | None, source: str | None = None, position: int | None = None
     ) -> None:
+        super().__init__()
         self._connection = connection
         self._progress = {} if source is None and position is None else {"source": source, "position": position}
         self._steps: list[dict[str, Any]] = []
-        self._is_over = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -35,7 +33,7 @@ class RemoteBatch:
             if kind is None and self._connection is not None:
                 self.send(self._connection)
         finally:
-            self._is_over = True
+            self._over = True
 
     def send(self, connection: RemoteConnection) -> None:
         """Sends the changes, unless there is nothing to send."""
@@ -106,10 +104,6 @@ class RemoteBatch:
         if not isinstance(table, str):
             raise DataError(f"a table is named by a string; it is {shown(table)}")
         self._steps.append({"table": table, "change": change, **given})
-
-    def _check_open(self) -> None:
-        if self._is_over:
-            raise PlanError("the batch is over; open another one with batch()")
 
 
 def _tagged(values: Mapping[str, Any]) -> dict[str, Any]:

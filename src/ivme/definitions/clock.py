@@ -6,6 +6,7 @@ also after a crash and in tests.
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,16 @@ def not_back(before: datetime, moment: datetime) -> bool:
     return moment > before
 
 
+def warn_if_unset(definitions: Definitions, view: str) -> None:
+    """Tells the reader of a view with NOW() that the clock was never set: the view may show all rows, or none."""
+    if definitions.warns_of_clock and read_clock(definitions.runtime) == START:
+        warnings.warn(
+            f"view {view} compares rows with NOW(), which is 1970 until the clock of the database is set; call "
+            "db.advance(datetime.now(UTC)), and again as time goes on",
+            stacklevel=5,
+        )
+
+
 class Clocked:
     """The part of a database that knows the time."""
 
@@ -74,8 +85,9 @@ class Clocked:
         """Moves the clock of the database on: rows leave and enter the views that compare them with it.
 
         These are views with the option `expire`, and those with NOW() in WHERE. All of them change together, as in a
-        batch: O(log N) for each of them, and O(1) for each row that moves. The clock never goes back: an earlier moment
-        is an error, and the same one changes nothing.
+        batch: O(log N) for each of them, and for each row that moves what its change costs. The clock never goes back:
+        an earlier moment is an error, and the same one changes nothing. A moment without a time zone is UTC: give
+        `datetime.now(UTC)`, as `datetime.now()` is the local time.
         """
         self.definitions.check_open()
         moment, runtime = read_moment(now), self.definitions.runtime

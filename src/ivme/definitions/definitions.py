@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ivme.budget import claim
-from ivme.definitions.clock import make_clock
+from ivme.definitions.clock import make_clock, warn_if_unset
 from ivme.definitions.function_definitions import FunctionDefinitions, mentions, waiting_views
 from ivme.definitions.known_names import check_sources, is_map_view, refuse_tables_of
 from ivme.definitions.known_names import known as known
@@ -27,7 +27,7 @@ from ivme.query.block_names import view_of_block
 from ivme.query.functions import Function
 from ivme.query.functions.running import refuse_within_functions
 from ivme.query.model import Table, check_table
-from ivme.query.names import check_name
+from ivme.query.names import CLOCK, check_name
 from ivme.store.broken_views import broken_source, whole
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Definitions:
         self.is_opening = is_opening
         self.is_closed = False
         self.replans = False
+        self.warns_of_clock = False
 
     @cached_property
     def replanning(self) -> Replanning:
@@ -128,6 +129,8 @@ class Definitions:
                             known_as = old if replaced else None
                             self.store.create_view(name, query, options, text, signatures, replaced=known_as)
                         self.views[name] = made
+                        if any(each.name == CLOCK for each in planned.sources):
+                            made.before_reading = partial(warn_if_unset, self, name)
                         made.before_following = partial(self.replanning.follow, name)
                     if not self.is_opening:
                         self.replanning.begin(name)

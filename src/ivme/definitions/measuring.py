@@ -122,7 +122,7 @@ def tried_changes(
     operations, seconds = list[int](), list[float]()
     backend = copy.runtime.backend
     for place in chosen:
-        batch = Batch(copy.runtime)
+        batch = Batch(copy.runtime).begin()
         (batch.insert if table.append_only else batch.delete)(table.name, data.slice(place, 1))
         before, start = backend.operations, perf_counter()
         after, end = batch.look(lambda: (backend.operations, perf_counter()))

@@ -82,7 +82,7 @@ def told_status(found: dict[str, Any]) -> Iterator[str]:
         shards = counted(engine["shards"], "shard")
         yield f"its tables and views are in {shards}; their steps are in {engine['checkpoint']}"
     if run is not None:
-        what = f"runs as process {run['pid']}" if run["running"] else "does not run"
+        what = f"runs as process {run['pid']}" if run["running"] else "is not running"
         yield f"it {what}; its last batch ended {run['seconds_ago']:,.0f} s ago"
     for name, table in found["tables"].items():
         seen = {} if run is None else run["tables"].get(name, {})

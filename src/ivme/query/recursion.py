@@ -28,6 +28,10 @@ _RECOGNISED = (
     "only reachability is recognised: WITH RECURSIVE r(x, y) AS (SELECT src, dst FROM edge UNION "
     "SELECT r.x, e.dst FROM r JOIN edge e ON r.y = e.src) SELECT ... FROM r"
 )
+_OTHER_START = (
+    "make the closure of {steps} a view, join it with {start}, and add by UNION what {start} reaches without one, as "
+    '"Who may read what" in docs/gallery.md does; ' + _RECOGNISED
+)
 _VIEW = "make the subquery a separate view; of WITH, " + _RECOGNISED
 
 
@@ -173,7 +177,8 @@ def _pairs(source: SqlText, node: exp.Table, name: exp.Identifier, closure: Clos
         return _Pairs(node.alias_or_name, (closure.names[0].name, closure.names[1].name), True)
     relation = catalog.relation(node)
     if relation != closure.relation:
-        raise source.unsupported(f"the step reads {relation}, the base {closure.relation}", node, _RECOGNISED)
+        message = f"the step reads {relation}, the base {closure.relation}"
+        raise source.unsupported(message, node, _OTHER_START.format(steps=relation, start=closure.relation))
     return _Pairs(node.alias_or_name, closure.columns, False)
 
 

@@ -15,6 +15,7 @@ from sqlglot import exp
 from ivme.errors import IvmeError, QueryError, UnknownNameError, UnsupportedError
 from ivme.query.functions import Function
 from ivme.query.model import Table
+from ivme.query.rewrite.clock import with_clock_table
 from ivme.query.shape import script_shape
 from ivme.query.sql import one_statement
 from ivme.query.sql_script import script_of
@@ -50,7 +51,8 @@ def with_all_others(
 
 def _refusal(source: SqlText, node: exp.Expr, tables: tuple[Table, ...]) -> QueryError | None:
     try:
-        script_shape(script_of(source, node.copy(), tables), tables, "Q")
+        script = script_of(source, node.copy(), tables)
+        script_shape(script, with_clock_table(tables, [each for _, each in script.selects]), "Q")
     except (UnsupportedError, UnknownNameError) as error:
         return error
     except IvmeError:

@@ -12,7 +12,7 @@ from ivme.query.expression import ColumnRef, Expression, columns_of
 from ivme.query.inference import type_of
 from ivme.query.sql_aggregates import WHOLE, counts_rows, is_aggregate, maintained, read_call, refuse_by_name
 from ivme.query.sql_expression import Scalars
-from ivme.query.sql_scope import Key, same_name
+from ivme.query.sql_scope import Key, rename_one, same_name
 from ivme.query.sql_text import DIALECT, SqlText, refuse_other_arguments
 from ivme.query.sql_where import Body, refuse_computed_closure
 from ivme.query.sql_windows import window_refusal
@@ -141,9 +141,7 @@ def _check_names(source: SqlText, items: tuple[Item, ...]) -> None:
     seen: set[str] = set()
     for item in items:
         if item.name.lower() in seen:
-            star = item.node.find(exp.Star) is not None
-            instead = "name the columns, and rename one with AS" if star else "rename one with AS"
-            raise source.unsupported(f"two columns are named {item.name!r}", item.node, instead)
+            raise source.unsupported(f"two columns are named {item.name!r}", item.node, rename_one(source))
         seen.add(item.name.lower())
 
 

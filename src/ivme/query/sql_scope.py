@@ -7,6 +7,7 @@ are inferred: their columns are those that the query mentions, in the order of f
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from sqlglot import exp
 
 from ivme.query.expression import ColumnRef, Expression
 from ivme.query.model import Column, Table
+from ivme.query.names import OWN_TABLES
 from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_text import SqlText
 from ivme.query.types import Type
@@ -67,13 +69,36 @@ def same_name(identifier: exp.Identifier, name: str) -> bool:
     return identifier.name == name if identifier.quoted else identifier.name.lower() == name.lower()
 
 
+_STAR = re.compile(r"(?:SELECT|DISTINCT|,|\.)\s*\*", re.IGNORECASE)
+"""All columns, in a list of them."""
+
+_MADE = re.compile(r"^#|#\d+$")
+"""Names of blocks and of columns that ivme made: v#1, #order2."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Advice that names the known names most like a name that is not."""
-    folded = {candidate.lower(): candidate for candidate in known}
+    """Advice that names the known names most like a name that is not; none that ivme made for itself.
+
+    >>> nearest("custmers", ["customers", "v#1", "ivme_clock"]), nearest("x", ["orders", "v#1", "ivme_clock"])
+    ('did you mean customers?', 'use one of orders')
+    """
+    folded = {candidate.lower(): candidate for candidate in known if _is_given(candidate)}
     near = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3)]
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"use one of {', '.join(folded.values())}" if folded else ""
+
+
+def rename_one(source: SqlText) -> str:
+    """What to do about two columns of one name: those of a star have no place for another one."""
+    return (
+        "name the columns in place of *, and rename one with AS" if _STAR.search(source.text) else "rename one with AS"
+    )
+
+
+def _is_given(name: str) -> bool:
+    """Whether a user gave this name, and not ivme: to the clock, to blocks and to their columns."""
+    return name not in OWN_TABLES and _MADE.search(name) is None
 
 
 class KnownTables:
@@ -227,7 +252,8 @@ class Scope:
 
     def _missing(self, identifier: exp.Identifier, searched: Iterable[int]) -> Exception:
         columns = [name for occurrence in searched for name in self.column_names(occurrence)]
-        tables = ", ".join(self.occurrences[occurrence].alias for occurrence in searched)
+        aliases = [self.occurrences[occurrence].alias for occurrence in searched]
+        tables = ", ".join([alias for alias in aliases if _is_given(alias)] or aliases)
         return self.source.unknown(
             f"there is no column {identifier.name!r} in {tables}", identifier, nearest(identifier.name, columns)
         )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ivme.errors import SchemaError
-from ivme.query.expression import Expression
+from ivme.query.expression import ColumnRef, Expression
 from ivme.query.inference import common_type, type_of
 from ivme.query.model import Column, Table
 from ivme.query.one_type import cast_to
@@ -66,6 +66,27 @@ def typed_union(union: Union) -> tuple[Union, Table]:
     )
     columns = tuple(Column(name, type_) for name, type_ in zip(union.columns, wanted, strict=True))
     return replace(union, branches=branches), Table(union.name, columns, static=not union.relations)
+
+
+def few_rows_keys(union: Union) -> tuple[tuple[str, ...], ...]:
+    """Columns that agree in no more different rows of the union than it has branches; none if they are not known.
+
+    They contain a key of each branch. That is no key of the union, but counts its rows up to a constant factor.
+    """
+    known = {table.name: table for table in union.tables}
+    found: set[int] = set()
+    for branch in union.branches:
+        if branch.relation is None:
+            continue
+        table = known[branch.relation]
+        keys = [*table.keys, *([] if table.primary_key is None else [table.primary_key])]
+        shown = {each.name.lower(): place for place, each in enumerate(branch.columns) if isinstance(each, ColumnRef)}
+        named = [{name.lower() for name in key} for key in keys]
+        kept = [{shown[name] for name in key} for key in named if key <= shown.keys()]
+        if not kept:
+            return ()
+        found |= min(kept, key=lambda places: len(places - found))
+    return (tuple(union.columns[place] for place in sorted(found)),)
 
 
 def _types(branch: Branch, tables: Mapping[str, Table]) -> list[Type | None]:

@@ -159,8 +159,24 @@ def read_rows(rows: list[Any], table: Table, *, round_floats: bool = False) -> l
         try:
             found.append(_read_row(row, readers, by_name))
         except Problem as problem:
-            raise Problem(problem.status, f"table {table.name}, row {number}: {problem.message}") from None
+            column = _misread(row, table, readers)
+            place = f"row {number}" if column is None else f"row {number}, column {column}"
+            raise Problem(problem.status, f"table {table.name}, {place}: {problem.message}") from None
     return found
+
+
+def _misread(row: Any, table: Table, readers: list[Any]) -> str | None:
+    """The first column whose value in a row cannot be read; None if the row itself is wrong."""
+    values = dict(zip(table.column_names, row, strict=False)) if isinstance(row, list) else row
+    if not isinstance(values, dict) or (isinstance(row, list) and len(row) != len(readers)):
+        return None
+    given = {name.lower(): value for name, value in values.items()}
+    for name, reader in zip(table.column_names, readers, strict=True):
+        try:
+            reader(given.get(name.lower()))
+        except Problem:
+            return name
+    return None
 
 
 def _rounding(type_: Type) -> Callable[[Any], Any]:

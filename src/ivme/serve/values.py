@@ -111,7 +111,9 @@ def read_text(text: str, type_: Type, what: str) -> Any:
     except _ERRORS:
         shown = text if len(text) <= 60 else f"{text[:57]}..."
         example = _EXAMPLES[type_.kind]
-        raise Problem(422, f"{what} has the type {type_}: {shown!r} is not a value of it; write {example}") from None
+        raise Problem(
+            422, f"{what} has the type {type_}, and {shown!r} is not a value of it; one is {example}"
+        ) from None
 
 
 def json_reader(type_: Type) -> Callable[[Any], Any]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ivme.engine.ingest.rows import to_arrow
+from ivme.engine.runtime.open_batch import OpenBatch
 from ivme.engine.runtime.positions import read_progress
 from ivme.engine.runtime.weights import read_weights
 from ivme.errors import DataError, PlanError
@@ -26,20 +27,17 @@ DRIVER = ("driver", "0")
 """The key of the rows that the driver puts."""
 
 
-class ShardedBatch:
+class ShardedBatch(OpenBatch):
     """Changes to several tables that take effect together when the `with` block ends."""
 
     def __init__(self, database: ShardedDatabase, source: str | None, position: int | None) -> None:
+        super().__init__()
         self._database = database
         progress = read_progress(source, position)
         self._progress = None if progress is None else (progress.source, progress.position)
         self._changes: dict[str, tuple[Table, list[pa.Table | GivenChange]]] = {}
         self._frames: list[tuple[Table, Any, int | str]] = []
         self._clipped: dict[str, None] = {}
-        self._over = False
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -115,8 +113,7 @@ class ShardedBatch:
 
     def _table(self, name: str, rows: Any = None) -> Table:
         """A table to change by what is in it, where the driver must have the rows that come."""
-        if self._over:
-            raise PlanError("the batch is over; open another one with db.batch()")
+        self._check_open()
         table = self._database._catalog.table(name)
         if self._database._cluster.is_frame(rows):
             raise DataError(

@@ -46,6 +46,7 @@ class Engine:
         self._declared = tuple(declared)
         called = () if sharding is None else sharding.functions
         self._database = Database(functions=[each.user_function() for each in called], replan=False)
+        self._database.definitions.warns_of_clock = False
         self._database.definitions.functions.defined.update(defined(called))  # those that the parsed query calls
         self._view: View | None = None
         self._feed: Changes | None = None
@@ -188,7 +189,7 @@ class Engine:
 
     def _batch(self, parts: Iterable[tuple[str, pa.Table]], clipped: Iterable[str]) -> Batch:
         lenient = {relation.lower() for relation in clipped}
-        batch = self._database.batch()
+        batch = self._database.batch().begin()
         for table, rows in parts:
             plain = rows.drop_columns([WEIGHT])
             batch.apply(table, plain, rows.column(WEIGHT).to_numpy())

@@ -46,6 +46,7 @@ class ShardedState:
         self._source = source
         given = list(functions)
         self._known = Database(functions=given, replan=False)
+        self._known.definitions.warns_of_clock = False
         shards.keep_changes_from(self._step_of_last_batch())
         there = {name.lower() for name in shards.functions}
         for each in given:

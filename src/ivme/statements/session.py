@@ -142,7 +142,7 @@ class Session:
         if statement.act == "BEGIN":
             if self._batch is not None:
                 raise source.unsupported("a transaction has begun already", place, "COMMIT or ROLLBACK it first")
-            self._batch = self.database.batch()
+            self._batch = self.database.batch().begin()
             return Result(message="a transaction begins")
         if self._batch is None:
             raise source.unsupported("no transaction has begun", place, "write BEGIN first")
@@ -158,7 +158,7 @@ class Session:
     def _change(self, statement: Insert | Update | Delete | Merge, values: Parameters) -> Result:
         definitions, counts, start = self.database.definitions, list[int](), perf_counter()
         taken: Taken = []
-        batch = self._batch or self.database.batch()
+        batch = self._batch or self.database.batch().begin()
         with definitions.runtime.lock:
             with batch.all_or_nothing():
                 _add(definitions, statement, values, batch, counts, taken)

@@ -40,6 +40,9 @@ class BaseView(ABC):
     is_stored: ClassVar[bool] = True
     """Whether a directory keeps its definition."""
 
+    before_reading: Callable[[], None] | None = None
+    """What its first reader is to be told."""
+
     _gone = ""
 
     @property
@@ -230,12 +233,17 @@ class BaseView(ABC):
 
     # Changes
 
-    def changes(self, *, wait: bool = False) -> Changes:
+    def changes(self, *, wait: bool = False, **parameters: Never) -> Changes:
         """A feed of the changes of the view: one for each batch from now on that changes its rows.
 
         Iterating yields the changes since the last time; with `wait`, and in `async for`, it waits for more.
         """
         self.check_alive()
+        if parameters:
+            raise PlanError(
+                f"changes() of view {self.name} takes no parameters, but gives all changes: the rows of a view with "
+                "parameters begin with their values, by which you can choose"
+            )
         self.check_followed()
         return Changes(self, wait=wait)
 
@@ -321,6 +329,13 @@ class BaseView(ABC):
         """Raises PlanError if it was dropped, or its database closed."""
         if self._gone:
             raise PlanError(f"view {self.name} {self._gone}")
+
+    def check_readable(self) -> None:
+        """The same before rows are read, whose first reader may have to be told something."""
+        self.check_alive()
+        if self.before_reading is not None:
+            told, self.before_reading = self.before_reading, None
+            told()
 
     def end(self, reason: str = "was dropped") -> None:
         """From now on reading it raises an error that gives the reason."""

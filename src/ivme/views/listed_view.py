@@ -48,7 +48,7 @@ class ListedView(View):
 
     def group_batches(self, parameters: Mapping[str, Any], most: int | None = None) -> list[Weighted]:
         """The rows of all members; a DataError if there are more than `most`."""
-        self.check_alive()
+        self.check_readable()
         group = self.state.group
         with self._runtime.lock:
             if isinstance(group, OrderedView):

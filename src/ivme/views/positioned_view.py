@@ -55,7 +55,7 @@ class PositionedView(BaseView):
     def known_size(self) -> int | None:
         """How many rows there are, if that is known without reading them: by positions, or by the size of a map."""
         with self._runtime.lock:
-            self.check_alive()
+            self.check_readable()
             group, state = self.state.group, self.state
             if isinstance(group, ExternalView):
                 return group.positions if isinstance(group, OrderedView) else None
@@ -79,7 +79,7 @@ class PositionedView(BaseView):
         request.check()
         after = request.after
         with self._runtime.lock:
-            self.check_alive()
+            self.check_readable()
             group = self._mapped
             if group is None or not group.has_order(request.order, places=after is not None):
                 return None

@@ -65,3 +65,26 @@ def test_a_query_with_one_fault_has_no_others() -> None:
         compile_query("SELECT FOO(a) AS f FROM r", TABLES)
 
     assert raised.value.others == ()
+
+
+def test_the_clock_and_blocks_are_not_told_to_users() -> None:
+    """They are tables, but not theirs: neither is missing, and neither is what they could have meant."""
+    tables = [table("o", {"p": "int", "at": "timestamp"})]
+
+    def told(text: str) -> str:
+        with pytest.raises(QueryError) as raised:
+            compile_query(text, tables)
+        assert not raised.value.others
+        return str(raised.value)
+
+    assert "FOO is not supported" in told("SELECT FOO(p) AS x FROM o WHERE at > NOW() - INTERVAL '7' DAY")
+    assert "there is no column 'att' in o (" in told("SELECT p FROM o WHERE att > NOW()")
+    missing = told("SELECT p FROM nope WHERE p IN (SELECT p FROM o WHERE at > NOW()) ORDER BY p LIMIT 3")
+    assert "Instead: use one of o" in missing
+    assert "#" not in missing
+
+
+@pytest.mark.parametrize("text", ["SELECT * FROM r JOIN s ON s.b = r.b", "SELECT r.*, s.* FROM r JOIN s ON s.b = r.b"])
+def test_columns_of_one_name_in_a_star_are_to_be_named_first(text: str) -> None:
+    with pytest.raises(QueryError, match=r"name the columns in place of \*, and rename one with AS"):
+        compile_query(text, TABLES)

@@ -138,6 +138,13 @@ def test_any_other_step_is_refused(step: str, message: str) -> None:
     assert raised.value.position is not None
 
 
+def test_a_recursion_over_another_table_than_it_starts_from_is_told_its_rewrite() -> None:
+    with pytest.raises(UnsupportedError) as raised:
+        parse_sql(recursive("SELECT r.x, p.id FROM r JOIN person p ON r.y = p.id"), TABLES)
+    assert "make the closure of person a view, join it with edge" in raised.value.instead
+    assert '"Who may read what" in docs/gallery.md' in raised.value.instead
+
+
 @pytest.mark.parametrize(
     ("base", "message"),
     [

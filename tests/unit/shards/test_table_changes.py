@@ -185,8 +185,15 @@ def test_a_frame_cannot_be_looked_into(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(LocalCluster, "is_frame", lambda _self, rows: rows == "frame")
     with pytest.raises(DataError, match=r"table item by its own rows, give them as frame.toArrow\(\)"):
         db.upsert("item", "frame")
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.insert("item", "frame")
     batch.truncate("item")
     with pytest.raises(PlanError, match="make two batches"):
         batch.check()
+
+
+def test_a_batch_that_nobody_entered_refuses_changes(tmp_path: Path) -> None:
+    db = local_database(tmp_path)
+    db.create_table("item", {"a": "int"})
+    with pytest.raises(PlanError, match=r"write `with db.batch\(\) as batch:`"):
+        db.batch().insert("item", [])

@@ -144,8 +144,17 @@ def matched(names: Iterable[Any], table: Table, where: str) -> list[int | None]:
     defaults = dict(table.defaults)
     missing = [name for name in table.column_names if name not in given and name not in defaults]
     if missing:
-        raise DataError(f"{where}: the column {missing[0]} is missing; give None for NULL")
+        raise DataError(
+            f"{where}: the column {missing[0]} is missing; give None (null in JSON) for NULL{_by_key(table, given)}"
+        )
     return [given.get(name) for name in table.column_names]
+
+
+def _by_key(table: Table, given: Iterable[str]) -> str:
+    """What else may have been meant by rows that have the primary key and lack other columns."""
+    if table.primary_key is None or not set(table.primary_key) <= set(given):
+        return ""
+    return "; to delete rows by their primary key, use delete_keys"
 
 
 def keyed_rows(table: Table, keys: Any) -> list[Row]:

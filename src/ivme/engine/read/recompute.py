@@ -96,14 +96,14 @@ def tuples_of(
 ) -> Iterator[tuple[dict[str, Any], int]]:
     data, weights = tables.contents(atom.relation)
     table = tables.relation(atom.relation)
-    plain = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
+    plain = [(t, c.name) for t, c in zip(atom.terms, atom.columns, strict=True) if isinstance(c, ColumnRef)]
     computed = [(t, c) for t, c in zip(atom.terms, atom.columns, strict=True) if not isinstance(c, ColumnRef)]
     types = [type_of(column, table) for _, column in computed]
     tests = list(conjuncts(atom.where))
     for row, weight in zip(_rows(data), weights.tolist(), strict=True):
         values: dict[str, Any] = {_errors(number): []}
         if (
-            all(_fits(values, term, evaluate(column, row), joined) for term, column in plain)
+            all(_fits(values, term, row[name], joined) for term, name in plain)
             and all(_passes(test, row, values[_errors(number)]) for test in tests)
             and all(
                 _fits(values, term, _value(column, row, type_, values[_errors(number)]), joined)
@@ -144,7 +144,7 @@ def _fits(assignment: dict[str, Any], term: Term, value: Any, joined: frozenset[
     if value is None:
         return term not in joined and assignment.setdefault(term, None) is None
     found = assignment.setdefault(term, value)
-    return found is not None and compare(found, value) == 0
+    return found is value or (found is not None and compare(found, value) == 0)
 
 
 def _in_type(value: Any, type_: Type | None) -> Any:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import islice, repeat, takewhile
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from ivme.engine.ingest.row_check import keyed_rows, place
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.net_changes import clipped, grown
+from ivme.engine.runtime.open_batch import OpenBatch
 from ivme.engine.runtime.positions import Progress
 from ivme.engine.runtime.record_batches import EncodedBatches
 from ivme.engine.runtime.runtime import Decide, Runtime
@@ -38,25 +39,22 @@ _PIECE = 65_536
 Answer = TypeVar("Answer")
 
 
-class Batch:
+class Batch(OpenBatch):
     """Changes to several tables that take effect together when the `with` block ends.
 
     A few tuples in lists stay lists, and take the single-row path if it accepts all of them.
     """
 
     def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
+        super().__init__()
         self._runtime = runtime
         self._progress = progress
         self._parts: dict[str, list[RowBatch | TableChange]] = {}
         self._declared: dict[str, Table] = {}
         self._clipped: set[str] = set()
-        self._over = False
         self._few: list[RowChange] | None = [] if progress is None else None
         self._encoded = EncodedBatches(runtime)
         self._sweeps = runtime.domains.sweeps
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -275,10 +273,6 @@ class Batch:
     def _add(self, state: TableState, change: RowBatch | TableChange) -> None:
         self._declared.setdefault(state.table.name, state.table)
         self._parts.setdefault(state.table.name, []).append(change)
-
-    def _check_open(self) -> None:
-        if self._over:
-            raise PlanError("the batch is over; open another one with db.batch()")
 
     def _take(self, name: str, rows: Any, weights: Any) -> None:
         self._check_open()

@@ -117,4 +117,7 @@ def _broken(state: TableState, error: Exception) -> DataError:
             )
     domains = [state.domains[position] for position in table.key_positions]
     values = tuple(domain.decode_value(code) for domain, code in zip(domains, codes, strict=True))
-    return DataError(f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed")
+    return DataError(
+        f"two rows of table {table.name} would have the primary key {values!r}; nothing was changed (upsert puts a row "
+        "in place of the one with its key)"
+    )

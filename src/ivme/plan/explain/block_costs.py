@@ -19,6 +19,7 @@ from ivme.plan.assemble.update_costs import TableCost
 from ivme.plan.explain.explanation import Explanation
 from ivme.plan.ir.exponent import Bound, bound
 from ivme.query.model import Query
+from ivme.query.names import CLOCK
 from ivme.structure.dependencies import dependencies_of
 from ivme.structure.hypergraph import Edge, Hypergraph, labels_of
 from ivme.structure.width import edge_cover_number
@@ -32,8 +33,8 @@ class Reached:
 
     rows: dict[str, dict[str, Fraction]] = field(default_factory=dict)
     costs: dict[str, Bound] = field(default_factory=dict)
-    sizes: dict[str, Fraction] = field(default_factory=dict)
-    """How many rows a block has at most, as an exponent; a table has N."""
+    sizes: dict[str, Fraction] = field(default_factory=lambda: {CLOCK: Fraction(0)})
+    """How many rows a block has at most, as an exponent; a table has N, and the clock one."""
     preprocessing: list[Bound] = field(default_factory=list)
     space: list[Bound] = field(default_factory=list)
 
@@ -66,7 +67,7 @@ class Reached:
                 if own is not None and ranks and rows:
                     own = bound(0, logs=1)
                 if own is not None:
-                    mine[table] = max(mine.get(table, Fraction(0)), rows + more)
+                    mine[table] = max(mine.get(table, Fraction(0)), min(rows + more, self.sizes[name]))
                     self._pay(table, rows, own, more if read else Fraction(0))
 
     def _build(

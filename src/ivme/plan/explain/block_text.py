@@ -30,6 +30,8 @@ def block_sections(explanation: Explanation) -> Iterator[list[str]]:
 
 def _cost(block: BlockExplanation) -> str:
     own = block.explanation
+    if block.rows_in == "0":
+        return "ordered when it is read, so that an update costs it nothing"
     update = "" if own.update is None else f", update {own.update}"
     rows = "a changed row" if block.rows_in == "1" else "each of up to N changed rows"
     return f"{own.strategy}{update} for {rows}"
@@ -50,8 +52,8 @@ def _notes(block: BlockExplanation) -> list[str]:
 def _sum(blocks: tuple[BlockExplanation, ...]) -> str:
     """An update costs the sum over the blocks of the changed rows that reach a block times the block's own cost."""
     first = [each.explanation.update for each in blocks if each.rows_in == "1" and each.explanation.update is not None]
-    later = [each for each in blocks if each.rows_in != "1"]
-    reached = len(blocks) - len(later)
+    later = [each for each in blocks if each.rows_in == "N"]
+    reached = sum(each.rows_in == "1" for each in blocks)
     as_rows = "1 block as one row" if reached == 1 else f"{reached} blocks as one row each"
     text = f"a row of a table reaches {as_rows}: {_worst(first)} in all"
     if not later:

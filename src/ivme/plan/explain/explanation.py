@@ -35,7 +35,7 @@ class BlockExplanation:
     """A block of a view: its text, the relations that it reads, and how it is maintained.
 
     `rows_in` bounds how many changed rows reach it when one row of a table changes: "1", or "N" where a join is before
-    it; `rows_out` those that it passes on.
+    it, or "0" where its reader computes it; `rows_out` those that it passes on.
     """
 
     name: str

@@ -13,8 +13,7 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     """The explanation of a view that shows `rows` in an order; one that `is_block` is read by other blocks."""
     if order.ranges is not None:
         return _explain_range(name, order, rows)
-    is_maintained = not rows.query.input and (is_block or rows.strategy != "recompute")
-    is_mapped = (order.is_kept or not order.is_whole) and is_maintained
+    is_mapped = not is_ordered_when_read(order, rows, is_block=is_block)
     strategy = "order" if is_block else rows.strategy
     notes = (*rows.remarks, *_costs(order, rows, is_mapped=is_mapped), *_ties(order))
     made = replace(rows, query=replace(rows.query, name=name), strategy=strategy, remarks=notes)
@@ -23,6 +22,12 @@ def explain_order(name: str, order: Order, rows: Explanation, *, is_block: bool 
     reason = f"{rows.reason}; its rows are in an ordered map"
     update = bound(1) if order.changes_many else bound(0, logs=1)
     return replace(made, reason=reason, update=update, costs=(), delay=bound(0))
+
+
+def is_ordered_when_read(order: Order, rows: Explanation, *, is_block: bool = False) -> bool:
+    """Whether a view that shows `rows` maintains no order: its reader pays for it, and an update nothing."""
+    is_maintained = not rows.query.input and (is_block or rows.strategy != "recompute")
+    return order.ranges is None and not (is_maintained and (order.is_kept or not order.is_whole))
 
 
 def _explain_range(name: str, order: Order, rows: Explanation) -> Explanation:

@@ -10,6 +10,7 @@ from ivme.plan.explain.explanation import Explanation
 from ivme.plan.explain.union import explain_union
 from ivme.plan.ir.exponent import bound
 from ivme.query.model import Query
+from ivme.query.names import CLOCK
 from ivme.query.pairing import Pairing
 
 
@@ -33,10 +34,11 @@ def explain_pairing(shape: Query, pairing: Pairing) -> Explanation:
 
 
 def partners(pairing: Pairing) -> dict[str, Fraction]:
-    """How many pairs change with one row of each relation, as an exponent of N."""
+    """How many pairs change with one row of each relation, as an exponent of N: a row meets the clock's once."""
     found: dict[str, Fraction] = {}
-    for place, side in enumerate((pairing.left, pairing.right)):
-        is_one = place == 0 if pairing.first else adds_up(pairing, place)
+    sides = (pairing.left, pairing.right)
+    for place, side in enumerate(sides):
+        is_one = place == 0 if pairing.first else adds_up(pairing, place) or sides[1 - place].relation == CLOCK
         found[side.relation] = max(found.get(side.relation, Fraction(0)), Fraction(0 if is_one else 1))
     return found
 
@@ -49,7 +51,9 @@ def adds_up(pairing: Pairing, place: int) -> bool:
 
 def _range_note(pairing: Pairing, place: int) -> str:
     mine, other = (pairing.left, pairing.right)[:: -1 if place else 1]
-    if adds_up(pairing, place):
+    if other.relation == CLOCK:
+        found = "O(log N): the clock has one row"
+    elif adds_up(pairing, place):
         found = f"O(log N): the nodes of the map of {other.relation} add up its partners"
     elif place == 0 and len(pairing.comparisons) > 1:
         found = (
@@ -62,7 +66,7 @@ def _range_note(pairing: Pairing, place: int) -> str:
         )
     else:
         found = f"O(log N), and O(1) for each of its partners in {other.relation}"
-    return f"a changed row of {mine.relation}: {found}"
+    return f"{'a step of the clock' if mine.relation == CLOCK else f'a changed row of {mine.relation}'}: {found}"
 
 
 def _asof_notes(pairing: Pairing) -> tuple[str, ...]:

@@ -30,12 +30,18 @@ def _updates(explanation: Explanation) -> str:
     assert explanation.update is not None
     by_cost: dict[Bound, list[str]] = {}
     for cost in explanation.costs:
-        by_cost.setdefault(cost.update, []).append(shown_table(cost.table))
-    if len(by_cost) < 2:
+        if cost.table != CLOCK:
+            by_cost.setdefault(cost.update, []).append(cost.table)
+    steps = [cost.update for cost in explanation.costs if cost.table == CLOCK]
+    if len(by_cost) + len(steps) < 2:
         return f"An update costs {_told(explanation, explanation.update)}"
     ranked = sorted(by_cost, key=lambda each: (each.exponent.at(_epsilon(explanation)), each.amortised))
     told = [f"of {_listed(by_cost[each])} costs {_told(explanation, each)}" for each in ranked]
-    return f"A change {'; one '.join(told)}"
+    return "; ".join([f"A change {'; one '.join(told)}", *(_step(explanation, each) for each in steps)])
+
+
+def _step(explanation: Explanation, cost: Bound) -> str:
+    return f"a step of the clock costs {_told(explanation, cost)}, if all rows enter or leave at once"
 
 
 def _clock(explanation: Explanation) -> str:

@@ -16,7 +16,7 @@ from sqlglot import exp
 from ivme.query.exact_text import exact_text
 from ivme.query.order import Order
 from ivme.query.rewrite.domains import VALUE, Domains, Undecided, in_order
-from ivme.query.sql_scope import KnownTables, same_name
+from ivme.query.sql_scope import KnownTables, rename_one, same_name
 from ivme.query.sql_text import SqlText
 from ivme.query.sql_union import WEIGHT, is_union
 from ivme.query.written import in_place_of
@@ -137,7 +137,7 @@ def refuse_repeated(items: Iterable[exp.Expr], source: SqlText) -> None:
     for item in items:
         if item.alias_or_name.lower() in seen:
             message = f"two columns are named {item.alias_or_name!r}"
-            raise source.unsupported(message, item.unalias(), "rename one with AS")
+            raise source.unsupported(message, item.unalias(), rename_one(source))
         seen.add(item.alias_or_name.lower())
 
 

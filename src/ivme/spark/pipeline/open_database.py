@@ -43,6 +43,7 @@ def open_database(
         return found, found
     path = pipeline.state / "database"
     database = Database(path, durability="sync", memory_limit=memory_limit, functions=pipeline.functions)
+    database.definitions.warns_of_clock = False  # the watermarks of its sources move it
     journal.note(_ENGINE, _EMBEDDED)
     return database, None
 

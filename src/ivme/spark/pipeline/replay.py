@@ -38,6 +38,7 @@ def replay(
     sees the views. `widths` are the numbers of columns that tables had when the views were written.
     """
     with Database(functions=pipeline.functions) as other:
+        other.definitions.warns_of_clock = False
         for name in database.tables:
             table = database.relation(name)
             columns = table.columns[: widths.get(name, len(table.columns))]

@@ -25,6 +25,7 @@ from ivme.query.model import Aggregate, Query, Table
 from ivme.query.names import CLOCK
 from ivme.query.parse import is_sql
 from ivme.query.shape import is_shape, view_shape
+from ivme.shown_table import counted
 from ivme.spark.pipeline.driver import Driver
 from ivme.spark.pipeline.recompute import Frames, Recomputed, recomputed
 from ivme.spark.pipeline.verify_tables import COUNT, database_frame, history_frame, table_frame, why_unknown
@@ -225,4 +226,4 @@ def _beyond_rounding(counts: list[tuple[tuple[Any, ...], int]]) -> list[tuple[tu
 
 
 def _told(row: tuple[Any, ...], count: int) -> str:
-    return f"{row!r} is there {abs(count)} times too {'often' if count > 0 else 'seldom'}"
+    return f"{row!r} has {counted(abs(count), 'copy', 'copies')} too {'many' if count > 0 else 'few'}"

@@ -163,7 +163,7 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
         ("ab", "'ab' holds no rows"),
         (7, "7 holds no rows"),
         ([(1, "x"), (1,)], r"rows\[1\] has 1 value, \(1,\); the table has 2 columns: a, B"),
-        ([{"a": 1}], r"rows\[0\]: the column B is missing; give None for NULL"),
+        ([{"a": 1}], r"rows\[0\]: the column B is missing; give None \(null in JSON\) for NULL"),
         ([{"a": 1, "B": "x", "c": 2}], r"rows\[0\]: there is no column 'c'; the columns are a, B"),
         ([{"a": 1, "B": "x", "b": "y"}], "the column B is given twice"),
         (pd.DataFrame({"a": [1]}), "the column B is missing"),
@@ -269,3 +269,9 @@ def test_a_table_without_types_takes_no_rows() -> None:
     untyped: Table = table("U", ["a"])
     with pytest.raises(SchemaError, match="column a of table U has no type"):
         to_arrow([(1,)], untyped)
+
+
+def test_rows_with_a_key_alone_are_told_how_to_delete_by_it() -> None:
+    keyed = table("o", {"id": "int", "customer": "int"}, primary_key="id")
+    with pytest.raises(DataError, match=r"customer is missing; .*; to delete rows by their primary key, use delete_k"):
+        to_arrow([{"id": 1}], keyed)

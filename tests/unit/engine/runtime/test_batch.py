@@ -69,7 +69,7 @@ def test_a_batch_is_applied_when_its_block_ends_and_once_only() -> None:
 def test_a_table_that_is_dropped_while_a_batch_is_collected_is_named() -> None:
     db = make_database("pure")
     db.create_table("R", {"a": "int"})
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.insert("R", [(1,)])
     db.drop_table("R")
     with pytest.raises(UnknownNameError, match="no table R"), batch:

@@ -29,7 +29,7 @@ def test_a_held_batch_is_kept_or_taken_back(db: Database, keep: bool) -> None:
         seen.append((dict(changes["v"]), sorted(db.view("v"))))
         return keep
 
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.insert("r", [(1, 5), (2, 7)])
     assert keep == batch.hold(decide)
     assert [({(1, 5): -1, (1, 10): 1, (2, 7): 1}, [(1, 10), (2, 7)])] == seen
@@ -40,7 +40,7 @@ def test_a_held_batch_is_kept_or_taken_back(db: Database, keep: bool) -> None:
 
 def test_a_batch_of_nothing_is_decided_once(db: Database) -> None:
     calls: list[Mapping[str, Any]] = []
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.apply("r", [(9, 9), (9, 9)], [1, -1])
 
     def decide(changes: Mapping[str, Any]) -> bool:
@@ -52,7 +52,7 @@ def test_a_batch_of_nothing_is_decided_once(db: Database) -> None:
 
 
 def test_a_batch_that_fails_is_not_decided(db: Database) -> None:
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.delete("r", [(8, 8)])
     with pytest.raises(DataError, match="cannot delete"):
         batch.hold(lambda _: pytest.fail("nothing is to be decided"))
@@ -61,7 +61,7 @@ def test_a_batch_that_fails_is_not_decided(db: Database) -> None:
 def test_transactions_of_several_databases_are_held_within_each_other(db: Database) -> None:
     other = Database()
     other.create_table("r", {"a": "int", "b": "int"})
-    first, second = db.batch(), other.batch()
+    first, second = db.batch().begin(), other.batch().begin()
     first.insert("r", [(3, 3)])
     second.insert("r", [(3, 3)])
     assert first.hold(lambda _: second.hold(lambda _: True))

@@ -121,7 +121,7 @@ def test_the_kernel_takes_them_in_one_call(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_refused_table_takes_the_others_back() -> None:
     database = made()
     before = contents(database)
-    batch = database.batch()
+    batch = database.batch().begin()
     batch.insert("S", as_arrow("S", [("first", 2, 2.0)]))
     batch.insert("R", as_arrow("R", [(7, "a", None), (7, "b", None)]))
     with pytest.raises(DataError, match="primary key"), batch:
@@ -152,7 +152,7 @@ def test_what_else_a_batch_has_takes_the_record_batches_along() -> None:
 
 def test_a_table_that_changed_meanwhile_is_encoded_anew() -> None:
     database = made()
-    batch = database.batch()
+    batch = database.batch().begin()
     batch.insert("S", as_arrow("S", [("later", 2, 2.0)]))
     database.create_view("more", "SELECT s, COUNT(*) AS n FROM S GROUP BY s")
     with batch:

@@ -101,7 +101,7 @@ def test_a_few_rows_of_several_tables_take_the_short_way_all_or_nothing() -> Non
 def test_a_batch_of_a_few_rows_outlives_no_table() -> None:
     db = make_database("native")
     db.create_table("R", {"a": "int"})
-    batch = db.batch()
+    batch = db.batch().begin()
     batch.insert("R", [(1,)])
     db.drop_table("R")
     with pytest.raises(UnknownNameError, match="there is no table R"):
