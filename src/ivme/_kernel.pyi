@@ -358,10 +358,10 @@ class LogEnd:
     """The end of a log, where the kernel writes records of a few rows; see `ivme.store.log_state`.
 
     `calls` has the function `write` of files; the kernel writes by itself while that is the one that is given.
-    `changed` gets the tables that its records change.
+    `changed` gets the tables that its records change; `identity` is that of the directory.
     """
 
-    def __init__(self, calls: dict[str, Any], write: Callable[..., int], changed: set[str]) -> None: ...
+    def __init__(self, identity: str, calls: dict[str, Any], write: Callable[..., int], changed: set[str]) -> None: ...
     descriptor: int
     first: int
     place: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -120,7 +121,12 @@ def test_a_batch_that_nobody_entered_refuses_changes(db: Database) -> None:
     """They would never be applied, and be lost without a word."""
     db.create_table("R", {"a": "int"})
     batch = db.batch()
-    for change in (lambda: batch.insert("R", [(1,)]), lambda: batch.upsert("R", [(1,)]), lambda: batch.truncate("R")):
+    changes: list[Callable[[], None]] = [
+        lambda: batch.insert("R", [(1,)]),
+        lambda: batch.upsert("R", [(1,)]),
+        lambda: batch.truncate("R"),
+    ]
+    for change in changes:
         with pytest.raises(PlanError, match=r"write `with db.batch\(\) as batch:`"):
             change()
     with batch:

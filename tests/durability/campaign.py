@@ -333,6 +333,10 @@ class Campaign:
         """Closes the directory, or kills the process, unless the file of the end could not be written just now."""
         store = self.opened.definitions.store
         assert store is not None
+        if store.log.commits._failure is not None:  # a sync of its own failed, and nobody has been told
+            self.reopen(self.killed(), self.possible[-1:], self.possible)
+            store = self.opened.definitions.store
+            assert store is not None
         with self.disk.mounted():
             if self.durability == "async" or store.log._end._failed or self.choose.random() < 0.5:
                 self.opened.close()
@@ -390,8 +394,9 @@ def places(name: str, data: bytes, choose: random.Random) -> list[int]:
         found |= {4, 12, 40, 70, 4096, 4100, 4140, 4166}
     if NAME.fullmatch(name):
         view, place = memoryview(data), data.index(b"\n") + 1
+        identity = data.split(b" ", 3)[2].decode()
         starts = []
-        while (record := read_record(view, place)) is not None:
+        while (record := read_record(identity, view, place)) is not None:
             starts.append((place, record))
             place = record.end
         found.add(place - 1)

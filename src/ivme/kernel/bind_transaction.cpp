@@ -124,7 +124,7 @@ void bind_transaction(nb::module_& m) {
             nb::arg("relation"), nb::arg("view"), nb::arg("program").none(), nb::arg("prepare").none(),
             nb::arg("columns"), nb::arg("test"), nb::arg("factor"));
     nb::class_<LogEnd>(m, "LogEnd")
-        .def(nb::init<nb::dict, nb::object, nb::set>())
+        .def(nb::init<std::string, nb::dict, nb::object, nb::set>())
         .def_rw("descriptor", &LogEnd::descriptor)
         .def_rw("first", &LogEnd::first)
         .def_rw("place", &LogEnd::place)

@@ -26,8 +26,11 @@ public:
     using End = std::tuple<uint64_t, uint64_t, uint64_t>;
 
     // `calls` are the functions by which files are written, of which `write` is the plain one: tests put others there.
-    LogEnd(nb::dict calls, nb::object write, nb::set changed_tables)
-        : calls_(std::move(calls)), write_(std::move(write)), changed(std::move(changed_tables)) {}
+    LogEnd(std::string identity, nb::dict calls, nb::object write, nb::set changed_tables)
+        : identity_(std::move(identity)),
+          calls_(std::move(calls)),
+          write_(std::move(write)),
+          changed(std::move(changed_tables)) {}
 
     int descriptor = -1;
     uint64_t first = 0, place = 0;      // of the last segment: its first record, and the place behind its last
@@ -56,6 +59,7 @@ public:
         std::memcpy(record.data() + 4, &length, sizeof length);
         std::memcpy(record.data() + 8, words, sizeof words);
         Blake2 digest;
+        digest.update(identity_.data(), identity_.size());
         digest.update(record.data(), HEADER_BYTES);
         digest.update(record.data() + HEADER_BYTES + Blake2::DIGEST_BYTES, text);
         digest.update(reinterpret_cast<const char*>(&sum), sizeof sum);
@@ -136,6 +140,7 @@ private:
         }
     }
 
+    std::string identity_;  // of the directory
     nb::dict calls_;
     nb::object write_;
     int owner_ = process_number();

@@ -1,6 +1,6 @@
 """Which functions mean in other systems what they mean in Spark, by sqlglot's names for them.
 
-A function is here if somebody compared it: with DuckDB and PostgreSQL by running both, with others by their manuals.
+A function is here if it was compared: with DuckDB and PostgreSQL by running both, with others by what is known of them.
 Those that are neither here nor in a table of rules are refused, since sqlglot translates by name.
 """
 

@@ -49,7 +49,7 @@ class Log:
         self._identity = identity
         self._end = end
         self._path = tail.path
-        self.state = state = log_state(changed)
+        self.state = state = log_state(identity, changed)
         state.descriptor, state.place, state.first, state.older = _open(tail.path), tail.place, tail.first, older
         self._owner = os.getpid()
         self._mine = threading.local()
@@ -88,7 +88,7 @@ class Log:
         mark = self.mark()
         number = mark[0] + 1
         try:
-            parts = framed(number, self.commits.durable, content, bodies)
+            parts = framed(self._identity, number, self.commits.durable, content, bodies)
             self.state.unfinished = True
             self.state.place = write_fully(self.state.descriptor, parts, self.state.place)
             self.state.written, self._mine.end = number, End(self.state.first, number, self.state.place)

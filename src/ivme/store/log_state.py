@@ -37,10 +37,10 @@ class PlainLogEnd:
     wake: Callable[[], None] | None = None
 
 
-def log_state(changed: set[str]) -> LogEnd | PlainLogEnd:
-    """A state; the kernel adds the tables that its records change to a set."""
+def log_state(identity: str, changed: set[str]) -> LogEnd | PlainLogEnd:
+    """A state of a directory's log; the kernel adds the tables that its records change to a set."""
     try:
         from ivme._kernel import LogEnd
     except ImportError:
         return PlainLogEnd()
-    return LogEnd(vars(system), _write, changed)
+    return LogEnd(identity, vars(system), _write, changed)

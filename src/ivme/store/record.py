@@ -1,7 +1,8 @@
 """A record of the log: a text in JSON, perhaps bytes behind it, and a checksum over everything.
 
-The checksum is of the header, the text, and the CRC-32 of the bytes, which is found ten times as fast as a checksum of
-them. In records of older versions it is of the bytes themselves.
+The checksum is of the identity of the directory, the header, the text, and the CRC-32 of the bytes, which is found ten
+times as fast as a checksum of them. With the identity, no bytes that a user stores can pass for a record. In records of
+older versions it is of the bytes themselves, and without the identity.
 
 Records are numbered without gaps. Each also says up to which number records were known to be durable when it was
 written. So a record that cannot be read is either the end of a write that a crash cut short, or, if a later record
@@ -54,32 +55,36 @@ def sum_of(bodies: Sequence[Any]) -> int:
     return total
 
 
-def framed(number: int, durable: int, content: object, bodies: Sequence[Any] = ()) -> list[Any]:
+def framed(identity: str, number: int, durable: int, content: object, bodies: Sequence[Any] = ()) -> list[Any]:
     """The buffers of a record, in order."""
     text = record_text(content)
     header = _HEADER.pack(_MAGIC, len(text), sum(map(len, bodies)), number, durable)
-    return [b"".join((header, digest(header, text, _SUM.pack(sum_of(bodies))), text)), *bodies]
+    return [b"".join((header, digest(identity.encode(), header, text, _SUM.pack(sum_of(bodies))), text)), *bodies]
 
 
-def read_record(data: memoryview, place: int) -> Record | None:
-    """The record at a place, or None if none can be read there."""
+def read_record(identity: str | None, data: memoryview, place: int) -> Record | None:
+    """The record at a place, or None if none can be read there; without an identity it is one of an older version."""
     start = place + HEADER_BYTES
     if start > len(data):
         return None
     magic, text_length, body_length, number, durable = _HEADER.unpack_from(data, place)
     body = start + text_length
     end = body + body_length
-    if magic not in (_MAGIC, _OLDER) or end > len(data):
+    if magic != (_OLDER if identity is None else _MAGIC) or end > len(data):
         return None
     header, stored = data[place : place + _HEADER.size], data[place + _HEADER.size : start]
     text, rest = data[start:body], data[body:end]
-    if digest(header, text, rest if magic == _OLDER else _SUM.pack(sum_of([rest]))) != stored:
+    if identity is None:
+        found = digest(header, text, rest)
+    else:
+        found = digest(identity.encode(), header, text, _SUM.pack(sum_of([rest])))
+    if found != stored:
         return None
     content, _ = _decode(str(text, "ascii"))
     return Record(number, durable, content, rest, end)
 
 
-def last_committed(data: bytes, place: int, number: int) -> int:
+def last_committed(identity: str | None, data: bytes, place: int, number: int) -> int:
     """The last record that is behind a place, if one of those there says that the record of this number was durable.
 
     0 if none does.
@@ -88,7 +93,7 @@ def last_committed(data: bytes, place: int, number: int) -> int:
     last = 0
     found = data.find(_ANY, place + 1)
     while found >= 0:
-        later = read_record(view, found) if _may_state(view, found, number) else None
+        later = read_record(identity, view, found) if _may_state(view, found, number) else None
         last = last if later is None else max(last, later.number)
         found = data.find(_ANY, found + 1 if later is None else later.end)
     return last

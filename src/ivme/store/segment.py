@@ -78,14 +78,17 @@ class SegmentReader:
         self._first = first
         self._last = first - 1
         self._version, self._place = _check_first_line(path, self.data, identity, first)
+        self._identity = identity if self._version > 1 else None
         self._start = self._place
 
     def records(self) -> Iterator[Record]:
         view = memoryview(self.data)
-        while (record := read_record(view, self._place)) is not None and record.number == self._last + 1:
+        while (
+            record := read_record(self._identity, view, self._place)
+        ) is not None and record.number == self._last + 1:
             yield record
             self._last, self._place = record.number, record.end
-        reached = max(self._end.last, last_committed(self.data, self._place, self._last + 1))
+        reached = max(self._end.last, last_committed(self._identity, self.data, self._place, self._last + 1))
         if reached > self._last:
             size = max(len(self.data), self._end.place) - self._place
             raise DamagedError(

@@ -1,6 +1,7 @@
 """What functions mean in other systems, they mean in their translation; or they are refused by name.
 
-The expected values are those of PostgreSQL 15 and DuckDB, which were run, and of the manuals of the others.
+The expected values are those of PostgreSQL 15 and DuckDB, which were run; of the others, which were not, they are what
+those systems are known to give.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ PATH = Path("log")
 
 
 def record(content: Any, bodies: Any = (), number: int = 1) -> Record:
-    made = read_record(memoryview(b"".join(map(bytes, framed(number, 0, content, bodies)))), 0)
+    made = read_record("", memoryview(b"".join(map(bytes, framed("", number, 0, content, bodies)))), 0)
     assert made is not None
     return made
 
