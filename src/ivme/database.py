@@ -358,10 +358,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         return Batch(self._runtime, progress)
 
     def _apply_each(self, batches: Iterable[Changes]) -> int:
-        self.definitions.check_open()
-        if self._runtime.backend.threads == 1 or self._runtime.catalog.memory_limit is not None:
-            return super()._apply_each(batches)
-        return apply_ahead(batches, self._runtime, self.definitions.check_open)
+        if self._runtime.backend.threads > 1 and self._runtime.catalog.memory_limit is None:
+            return apply_ahead(batches, self._runtime, self.definitions.check_open)
+        return super()._apply_each(batches)
 
     def position(self, source: str) -> int | None:
         """The position that the last batch of a source recorded; None if there was none."""

@@ -52,6 +52,7 @@ NOT_REMOTE_OF_VIEWS = {
         ("analysed", "asked", "calls", "made_with", "state", "feeds"), "is for packages around the database"
     ),
     **dict.fromkeys(("check_alive", "check_followed", "end", "is_gone", "is_stored", "lock", "read_lock"), "the same"),
+    **dict.fromkeys(("before_reading", "check_readable"), "the same"),
     **dict.fromkeys(("engine_stats", "follow", "unfollow", "few_rows", "group_batches", "limited_table"), "the same"),
     **dict.fromkeys(("is_mapped", "known_size", "mapped_page", "own_order", "page", "weighted"), "the same"),
 }

@@ -16,6 +16,7 @@ def apply_ahead(batches: Iterable[Changes], runtime: Runtime, check_open: Callab
 
     The next batch is taken before one is applied, and everything of it is copied before another is asked for.
     """
+    check_open()
     coming, waiting, applied = iter(batches), None, 0
     while True:
         following, failure = _begun(coming, runtime, applied if waiting is None else applied + 1)

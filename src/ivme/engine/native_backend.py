@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,6 +11,7 @@ import numpy as np
 
 from ivme.engine.backend import Block, Codes, Cursor, EmittedDelta, Inputs, KeptRows, Listed
 from ivme.engine.codes.dictionary import Dictionary
+from ivme.engine.cores import cores
 from ivme.engine.ingest.feed import Feed
 from ivme.engine.ordered import OrderedColumn, OrderedMap
 from ivme.errors import PlanError
@@ -20,12 +20,6 @@ from ivme.plan.ir import program as ir
 if TYPE_CHECKING:
     from ivme._kernel import Balance, RowGate, RowPath
     from ivme.engine.codes.domain import Domain
-
-
-def cores() -> int:
-    """How many this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 _ALL = 2**32

@@ -34,17 +34,17 @@ class EncodedPart(NamedTuple):
     @property
     def data(self) -> pa.RecordBatch:
         """The record batch."""
-        return self.given.data() if isinstance(self.given, CopiedRows) else self.given
+        return pa.record_batch(self.given) if isinstance(self.given, CopiedRows) else self.given
 
 
 class CopiedRows(NamedTuple):
-    """A copy of a record batch, which most batches have no use for."""
+    """A copy of a record batch, which Arrow is given only if it is needed."""
 
     rows: RowsAhead
     schema: pa.Schema
 
-    def data(self) -> pa.RecordBatch:
-        return pa.RecordBatch._import_from_c_capsule(self.schema.__arrow_c_schema__(), self.rows.data())
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:  # noqa: ARG002
+        return self.schema.__arrow_c_schema__(), self.rows.data()
 
 
 class PartAhead(NamedTuple):
