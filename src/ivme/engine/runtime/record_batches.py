@@ -6,6 +6,7 @@ Whatever is out of the ordinary is left to the batch path, which takes the codes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,13 +38,14 @@ class EncodedPart(NamedTuple):
         return pa.record_batch(self.given) if isinstance(self.given, CopiedRows) else self.given
 
 
-class CopiedRows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CopiedRows:
     """A copy of a record batch, which Arrow is given only if it is needed."""
 
     rows: RowsAhead
     schema: pa.Schema
 
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:  # noqa: ARG002
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
         return self.schema.__arrow_c_schema__(), self.rows.data()
 
 
