@@ -82,7 +82,7 @@ def test_a_row_costs_look_ups_and_a_step_of_the_clock_pays_for_the_rows_that_lea
 def test_the_verdict_tells_steps_of_the_clock_from_changes_of_rows() -> None:
     told = World(VIEWS["a top 10 of an outer join"], 1).view.explain().verdict
 
-    assert "A change of o or p costs a few look-ups, and some more as tables grow; a step of the clock costs " in told
+    assert "A change of o or p costs look-ups whose number grows with log N; a step of the clock costs " in told
     assert "if all rows enter or leave at once" in told
 
 

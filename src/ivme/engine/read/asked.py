@@ -116,7 +116,7 @@ def signature(typed: TypedQuery, defaults: Mapping[str, Any]) -> str:
         return f"{name}: {what}" + (f" = {defaults[name]!r}" if name in defaults else "")
 
     if not query.parameters:
-        return "it takes none"
+        return "it takes no parameters"
     pairs = zip(query.parameters, query.input, strict=True)
     return f"it takes {', '.join(described(name, typed.types[variable]) for name, variable in pairs)}"
 

@@ -63,7 +63,7 @@ def _listed(names: list[str]) -> str:
 def _told(explanation: Explanation, bound: Bound) -> str:
     exponent = bound.exponent.at(_epsilon(explanation))
     if exponent == 0:
-        text = "a few look-ups, whatever the size" if not bound.logs else "a few look-ups, and some more as tables grow"
+        text = "a few look-ups, whatever the size" if not bound.logs else "look-ups whose number grows with log N"
     elif exponent == 1:
         text = "up to as many look-ups as there are rows"
     else:
