@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import is_dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -73,7 +74,7 @@ def _taken(change: Change, begun: PartAhead | None) -> Change | EncodedPart:
 def _own(rows: Any) -> Any:
     """Rows, or weights, that stay as they are when whoever gave them uses the memory again."""
     if isinstance(rows, list):
-        return [row if isinstance(row, tuple | int) else copy.copy(row) for row in rows]
+        return [copy.copy(row) if isinstance(row, dict | list) or is_dataclass(row) else row for row in rows]
     if isinstance(rows, pa.RecordBatch):
         return _own(pa.Table.from_batches([rows]))
     if isinstance(rows, pa.Table):
