@@ -193,10 +193,12 @@ class RemoteView:
 
     # Changes
 
-    def changes(self, *, wait: bool = True) -> RemoteChanges:
+    def changes(self, *, wait: bool = True, **parameters: Never) -> RemoteChanges:
         """The changes of the view's rows from now on, always waited for: mappings from rows to the change of their
         multiplicity. It ends when the view is dropped or the server stops.
         """
+        if parameters:
+            raise PlanError(f"changes() of view {self.name} takes no parameters, but gives all changes")
         if not wait:
             raise PlanError("the changes of a remote view are waited for; read them in a separate thread")
         connection, response = self._connection.open_stream(self._path("/changes", _rows=False))
