@@ -1,7 +1,7 @@
 """TPC-H's queries kept fresh while its tables change, beside triggers in C++, SQLite's triggers and DuckDB.
 
     python -m benchmarks.tpch [--sf 0.1] [--batch 1 100 1000 10000] [--query 1 3 4 5 10 12 18 | all] [--runs 3]
-        [--stream inserts refreshes] [--most 200000] [--sqlite 20000] [--ahead] [--no-peers] [--beside]
+        [--stream inserts refreshes] [--most 200000] [--sqlite 20000] [--ahead] [--no-rows] [--no-peers] [--beside]
         [--out FILE] [--data DIRECTORY]
 
 All tables are declared as TPC-H has them, with their keys. The stream of inserts has all rows of the tables that a
@@ -12,6 +12,8 @@ tuples, the last `--most` rows of the stream after the others came as one batch.
 Seven queries are written without ORDER BY and LIMIT (`tpch_schema.py`); these also run as two sets of C++ triggers,
 compiled in this run (`peers/compiled_triggers.py`): flat hash maps, doubles, no tables, no transactions. "Derived" are
 those that a compiler of triggers derives, which knows no keys; "by hand" are those of an expert who knows them.
+The triggers keep no rows of tables. With `--no-rows` ivme's tables do not either (`keep_rows=False`), which takes the
+stream of inserts only; their keys are promised then, as nobody could enforce them.
 SQLite's triggers keep five of the seven, over the last `--sqlite` rows of a stream (`peers/sqlite_stream.py`). The
 other queries are taken from DuckDB's extension as they are. DuckDB computes the query anew over the tables at the end:
 what a batch would cost at least. The answers of all are compared before anything is printed. With `--beside`,
@@ -110,12 +112,20 @@ def clocked(work: Callable[[], None]) -> Taken:
 
 
 def maintained(
-    text: str, tables: Tables, batches: Sequence[list[Change]], loaded: int, ahead: bool = False
+    text: str,
+    tables: Tables,
+    batches: Sequence[list[Change]],
+    loaded: int,
+    ahead: bool = False,
+    keep_rows: bool = True,
 ) -> tuple[Taken, list[Any]]:
     """What the timed batches took, and the view's rows at the end."""
     database = Database()
     for name in tables:
-        database.create_table(name, COLUMNS[name], primary_key=KEYS[name])
+        if keep_rows:
+            database.create_table(name, COLUMNS[name], primary_key=KEYS[name])
+        else:
+            database.create_table(name, COLUMNS[name], unique=[KEYS[name]], not_null=KEYS[name], keep_rows=False)
     view = database.create_view("v", text)
     for changes in batches[:loaded]:
         apply(database, changes)
@@ -162,8 +172,10 @@ class Race:
         triggers: CompiledTriggers | None,
         sqlite: int = 0,
         ahead: bool = False,
+        keep_rows: bool = True,
     ) -> None:
         self.query, self.text, self.runs, self.sqlite, self.ahead = query, text_of(query), runs, sqlite, ahead
+        self.keep_rows = keep_rows
         self.tables = tables_of(self.text, tables)
         self.triggers = triggers if f"q{query}" in QUERIES else None
         self.duckdb = recomputed(self.text, self.tables)
@@ -173,7 +185,8 @@ class Race:
         batches = as_given(stream, self.tables, single=size == 1)
         ours = []
         for run in range(self.runs):
-            taken, rows = maintained(self.text, self.tables, batches, stream.loaded, self.ahead and size > 1)
+            ahead = self.ahead and size > 1
+            taken, rows = maintained(self.text, self.tables, batches, stream.loaded, ahead, self.keep_rows)
             ours.append(taken)
             if run == 0:
                 self._check("ivme", differs(rows, self.text, connected(dict(self.tables))))
@@ -226,6 +239,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=50_000, help="rows that come one by one, or are refreshed")
     parser.add_argument("--sqlite", type=int, default=20_000, help="rows that SQLite's triggers take, at most")
     parser.add_argument("--ahead", action="store_true", help="batches by apply_batches, which encodes the next one")
+    parser.add_argument("--no-rows", action="store_true", help="ivme's tables keep no rows, as triggers keep none")
     parser.add_argument("--no-peers", action="store_true", help="without C++ and SQLite triggers")
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("TMPDIR", tempfile.gettempdir())) / "tpch")
     parser.add_argument("--beside", action="store_true", help="PostgreSQL, Pathway and @tanstack/db-ivm as well")
@@ -262,11 +276,11 @@ def lines(options: argparse.Namespace) -> Iterator[str]:
         triggers.write_tables(tables)
         for query in queries:
             compiled, sqlite = (None, 0) if options.no_peers else (triggers, options.sqlite)
-            race = Race(query, tables, options.runs, compiled, sqlite, options.ahead)
+            race = Race(query, tables, options.runs, compiled, sqlite, options.ahead, not options.no_rows)
             if refusal := refused(race):
                 yield f"| {query} | refused: {refusal} |{' |' * 15}"
                 continue
-            for kind in options.stream:
+            for kind in ["inserts"] if options.no_rows else options.stream:
                 for size in options.batch:
                     if kind == "inserts":
                         stream = inserts(race.tables, size, options.most if size == 1 else None)

@@ -172,8 +172,8 @@ class Kernel:
     def load_map(self, map: int, records: Codes) -> None:
         """Fills a map without entries with what `dump_map` gave; an entry twice or without a count is a ValueError."""
     def size(self, map: int) -> int: ...
-    def add_heap(self, columns: int, key: Sequence[int]) -> int:
-        """A table: rows as columns, with an index on its key if it has one."""
+    def add_heap(self, columns: int, key: Sequence[int], is_kept: bool = True) -> int:
+        """A table: rows as columns, with an index on its key if it has one. If it keeps no rows, it counts them."""
     def drop_heap(self, heap: int) -> None: ...
     def heap_size(self, heap: int) -> int:
         """How many rows there are; equal ones count more than once until they are distinct."""
@@ -393,12 +393,18 @@ class RowPath:
         runs: list[tuple[int, list[int]]],
     ) -> None: ...
     def take_arrow(
-        self, columns: object, key: list[int], prepare: Callable[[list[Codes], int], bool] | None, loose: list[int]
+        self,
+        columns: object,
+        key: list[int],
+        prepare: Callable[[list[Codes | None], int], bool] | None,
+        loose: list[int],
+        unread: list[int],
     ) -> None:
         """Record batches may come, too; the columns of the key are never NULL.
 
         `prepare` fills in what the expressions lack over columns, and says whether they turn back no more. The strings
-        of the columns `loose`, which nothing but the table takes, may be loose.
+        of the columns `loose`, which nothing but the table takes, may be loose. Those `unread`, which nothing takes at
+        all, are only checked, and are None for `prepare`.
         """
     def encode(self, row: object) -> tuple[int, ...] | None:
         """The codes of a row that is a tuple, a list, a dict or a dataclass; None if the batch path has to take it."""

@@ -114,6 +114,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        keep_rows: bool = True,
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
@@ -130,6 +131,9 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
         `not_null` are promises that plans and bounds rely on; `check_promises` checks them. `defaults` are the values
         of columns that a row leaves out, as in {"n": 0, "at": "now()"}.
+
+        With `keep_rows=False` rows go into the views on the table and are not kept: it is append-only, takes no memory,
+        and cannot be read; its views are created before its first rows.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -143,6 +147,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             primary_key=primary_key,
             append_only=append_only,
             static=static,
+            keep_rows=keep_rows,
             references=references,
             unique=unique,
             not_null=not_null,

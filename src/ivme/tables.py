@@ -13,8 +13,8 @@ from ivme.query.types import Type
 
 Schema = Table | Mapping[str, Any] | Iterable[str]
 """A table, its columns with their types, just the names of its columns, or the long form: a mapping with `columns`
-in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `references`, `unique`,
-`not_null`, `rows` and `distinct`."""
+in either of these forms, and where it applies `primary_key`, `append_only`, `static`, `keep_rows`, `references`,
+`unique`, `not_null`, `rows` and `distinct`."""
 
 Tables = Mapping[str, Schema] | Iterable[Table]
 
@@ -22,7 +22,7 @@ _MOST_ROWS = 10**18
 """The largest statistic: plans compute with its powers."""
 
 _FIELDS = (
-    *("columns", "primary_key", "append_only", "static", "references", "unique", "not_null"),
+    *("columns", "primary_key", "append_only", "static", "keep_rows", "references", "unique", "not_null"),
     *("rows", "distinct"),
 )
 
@@ -123,7 +123,7 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
     key = entry.get("primary_key")
     if key is not None and not isinstance(key, str | list | tuple):
         raise SchemaError(f"the primary_key of table {name} must be a column or a list of columns; it is {key!r}")
-    for field in ("append_only", "static"):
+    for field in ("append_only", "static", "keep_rows"):
         if not isinstance(entry.get(field, False), bool):
             raise SchemaError(f"{field} of table {name} must be true or false; it is {entry[field]!r}")
     for field in ("unique", "not_null"):
@@ -144,6 +144,7 @@ def _described(name: str, entry: Mapping[Any, Any]) -> Table:
         primary_key=key,
         append_only=entry.get("append_only", False),
         static=entry.get("static", False),
+        keep_rows=entry.get("keep_rows", True),
         references=entry.get("references"),
         unique=entry.get("unique") or (),
         not_null=entry.get("not_null") or (),

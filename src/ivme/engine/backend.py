@@ -118,10 +118,13 @@ class Backend(Protocol):
     def install(self, maps: Sequence[ir.Map], slots: Sequence[str], orders: Mapping[str, Any]) -> None:
         """Adds the maps that are not there yet, and indexes to those that are."""
 
-    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+    def set_table(
+        self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool, keep_rows: bool = True
+    ) -> Feed:
         """Makes a table if it is not there yet, with a primary key on these columns or none; what its rows are fed as.
 
-        The trigger of its name adds rows to it. Unless in ring mode, that refuses weights below zero.
+        The trigger of its name adds rows to it. Unless in ring mode, that refuses weights below zero. If it does
+        not keep its rows, the kernel counts them only, and nobody reads them.
         """
 
     def drop_table(self, name: str) -> None:

@@ -69,9 +69,11 @@ class NativeBackend:
                 known |= {(kind, index) for index in indexes}
             known |= {("plain", index) for index in declared.indexes}
 
-    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+    def set_table(
+        self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool, keep_rows: bool = True
+    ) -> Feed:
         if name not in self._heaps:
-            self._heaps[name] = self.kernel.add_heap(len(source.row), key)
+            self._heaps[name] = self.kernel.add_heap(len(source.row), key, keep_rows)
         self.drop_trigger(name)
         feed = Feed(source.row)
         columns = [feed.column(column) for column in source.atom.columns]

@@ -301,6 +301,22 @@ inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, in
     return encode_decimals(array, valid, codes), true;
 }
 
+// The same for a column whose codes nobody takes.
+inline bool check_column(const ArrowColumn& column, const ArrowArray& array) {
+    auto n = static_cast<size_t>(array.length);
+    if (const int64_t* numbers = own_codes(column, array)) return are_within(numbers, n, column.least, column.most);
+    if (column.dictionary) return !n || ArrowStrings(column, array).are_strings(0, n);
+    if (column.format.starts_with("d:") || column.format == "g" || column.format == "b") return true;
+    Array<int64_t> codes;
+    codes.resize(n);
+    Brought none;
+    return encode_column(column, array, codes.data(), none);
+}
+
+inline bool has_place(const std::vector<unsigned>& places, unsigned place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+}
+
 inline bool has_codes(const std::string& format) {
     for (const char* known : {"l", "tsu:", "tdD", "g", "b", "u", "z"}) {
         if (format == known) return true;

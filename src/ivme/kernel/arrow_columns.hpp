@@ -53,10 +53,10 @@ public:
             nb::gil_scoped_release release;
             Brought brought;
             std::vector<unsigned> loose;
-            certain = encode_all(*array, shared, codes, brought, loose);
+            certain = encode_all(*array, shared, codes, brought, loose, {});
         }
         if (!certain) return nb::none();
-        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1], {});
+        return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1], {}, {});
     }
 
     std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return ArrowCopy::make(columns_, array); }
@@ -64,21 +64,24 @@ public:
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
 
     // Finds the columns that are their own codes, and encodes the others, one behind the other. More threads give the
-    // same codes. Of the columns in `loose` strings may be loose; it is left with those of which some are.
+    // same codes. Of the columns in `loose` strings may be loose; it is left with those of which some are. Columns that
+    // are `unread` are checked only.
     bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
-                    Brought& brought, std::vector<unsigned>& loose, unsigned threads = 1) const {
+                    Brought& brought, std::vector<unsigned>& loose, const std::vector<unsigned>& unread,
+                    unsigned threads = 1) const {
         size_t encoded = 0, rows = static_cast<size_t>(array.length);
-        for (size_t c = 0; c < columns_.size(); ++c) {
+        for (unsigned c = 0; c < columns_.size(); ++c) {
             shared[c] = own_codes(columns_[c], *array.children[c]);
-            encoded += !shared[c];
+            encoded += !shared[c] && !has_place(unread, c);
         }
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
         if (rows < MANY_STRINGS) loose.clear();
         std::vector<EncodingJob> jobs;
         size_t at = 0;
-        for (size_t c = 0; c < columns_.size(); ++c) {
-            jobs.push_back({&columns_[c], array.children[c], shared[c] ? nullptr : codes.data() + at});
-            if (shared[c]) continue;
+        for (unsigned c = 0; c < columns_.size(); ++c) {
+            bool is_coded = !shared[c] && !has_place(unread, c);
+            jobs.push_back({&columns_[c], array.children[c], is_coded ? codes.data() + at : nullptr});
+            if (!is_coded) continue;
             at += rows;
             auto found = std::find(loose.begin(), loose.end(), c);
             if (found == loose.end()) continue;
@@ -97,9 +100,10 @@ public:
         }
     }
 
-    // In place of columns with loose strings there is None.
+    // In place of columns with loose strings, and of unread ones, there is None.
     static nb::object shown(const std::vector<const int64_t*>& shared, Array<int64_t>&& codes, size_t rows,
-                            const nb::object& array, const std::vector<unsigned>& loose) {
+                            const nb::object& array, const std::vector<unsigned>& loose,
+                            const std::vector<unsigned>& unread) {
         auto* owned = new Array<int64_t>(std::move(codes));
         nb::capsule owner(owned, [](void* p) noexcept {
             auto* block = static_cast<Array<int64_t>*>(p);
@@ -108,15 +112,18 @@ public:
         });
         nb::list columns;
         size_t at = 0;
-        for (size_t c = 0; c < shared.size(); ++c) {
+        for (unsigned c = 0; c < shared.size(); ++c) {
             using Shared = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
             using Own = nb::ndarray<nb::numpy, int64_t, nb::ndim<1>>;
             if (shared[c]) {
                 columns.append(nb::cast(Shared(shared[c], {rows}, array)));
                 continue;
             }
-            bool is_loose = std::find(loose.begin(), loose.end(), c) != loose.end();
-            columns.append(is_loose ? nb::none() : nb::cast(Own(owned->data() + at, {rows}, owner)));
+            if (has_place(unread, c)) {
+                columns.append(nb::none());
+                continue;
+            }
+            columns.append(has_place(loose, c) ? nb::none() : nb::cast(Own(owned->data() + at, {rows}, owner)));
             at += rows;
         }
         return columns;

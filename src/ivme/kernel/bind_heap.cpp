@@ -35,10 +35,17 @@ auto comparing(Kernel& kernel, Work work) {
     });
 }
 
+// A table whose rows are there to be read.
+Heap& rows_in(Kernel& kernel, size_t id) {
+    Heap& heap = kernel.heap(id);
+    if (!heap.is_kept() && heap.size()) throw std::logic_error("the rows of the table are not kept");
+    return heap;
+}
+
 int64_t weight_of(Kernel& kernel, size_t id, const std::vector<int64_t>& row) {
     return changing(kernel, [&] {
         auto strings = kernel.hold_dictionaries();
-        Heap& heap = kernel.heap(id);
+        Heap& heap = rows_in(kernel, id);
         if (row.size() != heap.arity()) throw std::invalid_argument("a row has a code for each column");
         return heap.get(row.data());
     });
@@ -63,7 +70,7 @@ bool let_be_loose(Kernel& kernel, size_t id, unsigned column, nb::handle object)
 void enter(Kernel& kernel, size_t id, unsigned column, size_t first, size_t end) {
     {
         auto lock = kernel.reading();
-        const Heap& heap = kernel.heap(id);
+        const Heap& heap = rows_in(kernel, id);
         if (column >= heap.arity()) throw std::invalid_argument("a table has no such column");
         if (heap.is_entered(column)) return;
     }
@@ -83,7 +90,7 @@ nb::tuple rows_of(Kernel& kernel, size_t id, const std::optional<std::vector<uns
         size_t all = wanted ? wanted->size() : arity_of(kernel, id);
         for (unsigned i = 0; i < all && !loose; ++i) enter(kernel, id, wanted ? (*wanted)[i] : i, 0, ALL);
         auto lock = kernel.reading();
-        const Heap& heap = kernel.heap(id);
+        const Heap& heap = rows_in(kernel, id);
         n = heap.size();
         auto taken = [&](const auto& from, Array<int64_t>& to) {
             to.resize(heap.high());
@@ -116,7 +123,7 @@ nb::object places_of(Kernel& kernel, size_t id, size_t first, size_t end, Copy c
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
-        const Heap& heap = kernel.heap(id);
+        const Heap& heap = rows_in(kernel, id);
         end = std::min(end, heap.high());
         first = std::min(first, end);
         found.resize(end - first);
@@ -135,7 +142,7 @@ nb::tuple small_weights_of(Kernel& kernel, size_t id) {
     {
         nb::gil_scoped_release release;
         auto lock = kernel.reading();
-        const Heap& heap = kernel.heap(id);
+        const Heap& heap = rows_in(kernel, id);
         n = heap.high();
         small.resize(n);
         const NarrowColumn& weights = heap.weights();
@@ -179,7 +186,7 @@ nb::list rows_of_keys(Kernel& kernel, size_t id, const std::vector<Column>& keys
     {
         nb::gil_scoped_release release;
         auto lock = kernel.writing();
-        Heap& heap = kernel.heap(id);
+        Heap& heap = rows_in(kernel, id);
         if (words.size() != heap.key_columns() || !heap.is_distinct())
             throw std::invalid_argument("a key has a column for each of the table's primary key");
         std::vector<uint32_t> ids;
@@ -208,10 +215,12 @@ nb::list rows_of_keys(Kernel& kernel, size_t id, const std::vector<Column>& keys
 
 void bind_heap(nb::class_<Kernel>& kernel) {
     kernel
-        .def("add_heap",
-             [](Kernel& k, unsigned columns, std::vector<unsigned> key) {
-                 return changing(k, [&] { return k.add_heap(columns, key); });
-             })
+        .def(
+            "add_heap",
+            [](Kernel& k, unsigned columns, std::vector<unsigned> key, bool is_kept) {
+                return changing(k, [&] { return k.add_heap(columns, key, is_kept); });
+            },
+            nb::arg("columns"), nb::arg("key"), nb::arg("is_kept") = true)
         .def("drop_heap", [](Kernel& k, size_t id) { changing(k, [&] { k.drop_heap(id); }); })
         .def("heap_size", [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).size(); }); })
         .def("heap_changes", [](Kernel& k, size_t id) { return reading(k, [&] { return k.heap(id).changes(); }); })

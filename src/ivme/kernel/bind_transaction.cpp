@@ -51,7 +51,7 @@ void bind_transaction(nb::module_& m) {
              nb::arg("columns"), nb::arg("expressions").none(), nb::arg("compute").none(), nb::arg("runs"),
              nb::keep_alive<1, 2>())
         .def("take_arrow", &RowPath::take_arrow, nb::arg("columns"), nb::arg("key"), nb::arg("prepare").none(),
-             nb::arg("loose"))
+             nb::arg("loose"), nb::arg("unread"))
         .def("encode", &RowPath::encode)
         .def("run", nb::overload_cast<nb::handle, int64_t>(&RowPath::run))
         .def("apply", &RowPath::apply)

@@ -7,7 +7,7 @@
 namespace ivme {
 
 // A record batch as codes: some in Arrow's memory, which is kept for that, the others one behind the other. `outputs`
-// are those of expressions, once they are computed.
+// are those of expressions, once they are computed. Columns that are `unread` have no codes.
 struct EncodedRows {
     EncodedRows() = default;
     EncodedRows(const EncodedRows&) = delete;
@@ -15,22 +15,24 @@ struct EncodedRows {
     ~EncodedRows() { SpareCodes::shared().give(std::move(codes)); }
 
     // As columns for Python, which compares codes: those with loose strings are left out. The rows are spent then.
-    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array, loose); }
-    // The same for one who looks at them now; `self` are the rows.
+    nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array, loose, unread); }
+    // The same for one who looks at them now; `self` are the rows. In place of unread columns there is None.
     nb::list views(const nb::object& self) const {
         nb::list found;
         for (const int64_t* column : places()) {
-            found.append(nb::cast(nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>(column, {n}, self)));
+            using Shown = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
+            found.append(column ? nb::cast(Shown(column, {n}, self)) : nb::none());
         }
         return found;
     }
-    // Where each column lies, with those of expressions behind.
+    // Where each column lies, with those of expressions behind; null for unread ones.
     std::vector<const int64_t*> places() const {
         std::vector<const int64_t*> found;
         const int64_t* next = codes.data();
-        for (const int64_t* numbers : shared) {
-            found.push_back(numbers ? numbers : next);
-            if (!numbers) next += n;
+        for (unsigned c = 0; c < shared.size(); ++c) {
+            bool is_coded = !shared[c] && !has_place(unread, c);
+            found.push_back(is_coded ? next : shared[c]);
+            if (is_coded) next += n;
         }
         for (size_t at = 0; at < outputs.size(); at += n) found.push_back(outputs.data() + at);
         return found;
@@ -38,6 +40,7 @@ struct EncodedRows {
 
     // The rows are in a table now, so that it holds the strings that came with them.
     void keep_strings(Heap& heap) const {
+        if (!heap.is_kept()) return;
         for (const auto& [dictionary, weight] : brought) {
             dictionary->keep(weight);
         }
@@ -53,7 +56,8 @@ struct EncodedRows {
     size_t n = 0, entry = 0, generation = 0;
     std::vector<std::pair<const Dictionary*, uint64_t>> sweeps;  // how many there had been before
     std::vector<const int64_t*> shared;
-    std::vector<unsigned> loose;  // columns with loose strings, which nothing but the table takes
+    std::vector<unsigned> loose;   // columns with loose strings, which nothing but the table takes
+    std::vector<unsigned> unread;  // columns that nothing takes, in a table that keeps no rows
     Array<int64_t> codes, outputs;
     Brought brought;
     nb::object array;

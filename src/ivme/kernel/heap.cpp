@@ -19,17 +19,19 @@ constexpr int64_t SMALL = int64_t{1} << 31;
 
 }  // namespace
 
-Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
+Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed, bool is_kept)
     : columns_(columns),
       loose_(columns),
       entered_(columns),
       key_(std::move(key)),
+      is_kept_(is_kept),
       keyed_(!key_.empty()),
       indexed_(keyed_),
       seed_(seed) {
     if (std::any_of(key_.begin(), key_.end(), [&](unsigned column) { return column >= columns; })) {
         throw std::invalid_argument("a key has columns that the rows have not");
     }
+    if (keyed_ && !is_kept) throw std::invalid_argument("rows that are not kept cannot have a key");
     if (!keyed_) {
         key_.resize(columns);
         std::iota(key_.begin(), key_.end(), 0u);
@@ -38,6 +40,7 @@ Heap::Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed)
 
 void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, bool may_be_negative) {
     changes_ += n;
+    if (!is_kept_) return pass(columns, weights, n);
     int64_t least = 0, most = 0;
     for (size_t row = 0; row < n; ++row) {
         least = std::min(least, weights[row]);
@@ -55,6 +58,14 @@ void Heap::add(const int64_t* const* columns, const int64_t* weights, size_t n, 
     });
     each(columns, weights, n, 1,
          [&](size_t row, uint32_t hashed) { insert(columns, row, hashed, weights[row], may_be_negative); });
+}
+
+void Heap::pass(const int64_t* const* columns, const int64_t* weights, size_t n) {
+    for (size_t row = 0; row < n; ++row) {
+        if (weights[row] < 0) refuse("present", columns, row, true);
+    }
+    live_ += n;
+    ++version;
 }
 
 // Whether the weights of all rows fit 64 bits together with these, so that no row's can exceed them.
@@ -231,6 +242,7 @@ void Heap::reweigh(uint32_t id, uint32_t hashed, int64_t weight) {
 
 void Heap::commit() noexcept {
     settle();
+    if (!is_kept_) return;
     size_t free = weights_.size() - live_;
     if (free > MIN_FREE && free > live_) compact();
 }
@@ -372,7 +384,7 @@ void Heap::verify() const {
         if (indexed_ && find(stored(id), tag(stored(id))) != id)
             throw std::logic_error("a row is not where its index says");
     }
-    if (live != live_) throw std::logic_error("a table does not have as many rows as it says");
+    if (is_kept_ && live != live_) throw std::logic_error("a table does not have as many rows as it says");
     if (indexed_ && index_.size() != hashed) throw std::logic_error("an index has rows that are not there");
 }
 

@@ -9,6 +9,8 @@
 // A column of strings that nobody reads may have loose ones (see Dictionary): rows are then compared by what the
 // strings are, not by their codes. Who reads such a column has its strings entered first.
 //
+// A table that is not kept only counts the rows that pass: it has no row to look for, and nothing to read.
+//
 // Between two commits everything can be undone without memory: rows from `base_` on are new, and the old weights of
 // others are logged.
 #pragma once
@@ -26,11 +28,14 @@ namespace ivme {
 
 class Heap {
 public:
-    // Without key columns a row has no key.
-    Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed);
+    // Without key columns a row has no key. Rows that are not kept have none.
+    Heap(unsigned columns, std::vector<unsigned> key, const Seed& seed, bool is_kept = true);
+
+    bool is_kept() const { return is_kept_; }
 
     unsigned arity() const { return static_cast<unsigned>(columns_.size()); }
-    // How many rows there are; equal ones that lie in several places count for each.
+    // How many rows there are; equal ones that lie in several places count for each. Of rows that are not kept, how
+    // many have passed.
     uint64_t size() const { return live_; }
     size_t high() const { return weights_.size(); }
     const NarrowColumn& column(unsigned i) const { return columns_[i]; }
@@ -104,6 +109,7 @@ public:
     unsigned users = 0;
 
 private:
+    void pass(const int64_t* const* columns, const int64_t* weights, size_t n);
     void append(const int64_t* const* columns, size_t row, int64_t weight);
     void net(const int64_t* const* columns, const int64_t* weights, size_t n);
     bool weigh(const int64_t* weights, size_t n, int64_t most);
@@ -215,6 +221,7 @@ private:
     bool has_loose_ = false;
     NarrowColumn weights_{NarrowColumn::FromZero()};
     std::vector<unsigned> key_;  // the columns that the index is on: the primary key's, or all
+    bool is_kept_;
     bool keyed_;
     bool indexed_;
     Seed seed_;

@@ -16,7 +16,7 @@ constexpr size_t MANY = 32, BLOCK_OF_KEYS = 256;
 }  // namespace
 
 bool Heap::begin_append(const int64_t* weights, size_t n) {
-    if (indexed_ && !keyed_) return false;
+    if (!is_kept_ || (indexed_ && !keyed_)) return false;
     int64_t most = 0;
     for (size_t row = 0; row < n; ++row) {
         if (weights[row] <= 0) return false;
@@ -28,6 +28,7 @@ bool Heap::begin_append(const int64_t* weights, size_t n) {
 }
 
 unsigned Heap::append_parts() const {
+    if (!is_kept_) return 1;
     auto others = indexed_ ? arity() - static_cast<unsigned>(key_.size()) : arity();
     return 1 + (others + COLUMNS_OF_PART - 1) / COLUMNS_OF_PART;
 }

@@ -37,8 +37,8 @@ public:
     size_t add_map(unsigned arity, const std::vector<Slot>& slots, const std::vector<unsigned>& key) {
         return maps_.add(std::make_unique<Map>(arity, layout_of(slots), seed_, key));
     }
-    size_t add_heap(unsigned columns, std::vector<unsigned> key) {
-        return heaps_.add(std::make_unique<Heap>(columns, std::move(key), seed_));
+    size_t add_heap(unsigned columns, std::vector<unsigned> key, bool is_kept) {
+        return heaps_.add(std::make_unique<Heap>(columns, std::move(key), seed_, is_kept));
     }
     size_t add_partition(std::unique_ptr<Partition> partition) { return partitions_.add(std::move(partition)); }
     size_t add_trigger(std::unique_ptr<Trigger> trigger) { return triggers_.add(std::move(trigger)); }
@@ -207,7 +207,9 @@ public:
             shrunk += counted.shrunk();
         };
         maps_.each(count);
-        heaps_.each(count);
+        heaps_.each([&](size_t id, const Heap& heap) {
+            if (heap.is_kept()) count(id, heap);
+        });
         uint64_t average = strings ? (kept + added) / strings : 1, gone = average * shrunk;
         return added + gone > (kept - std::min(kept, gone)) / 2 + entries / 4;
     }

@@ -15,7 +15,7 @@ namespace ivme {
 // fewer.
 inline std::atomic<size_t> shared_values = 20'000;
 
-// A column to encode, and where its codes go; without such a place its numbers are their own codes, and are checked.
+// A column to encode, and where its codes go; without such a place its values are checked only.
 struct EncodingJob {
     const ArrowColumn* column;
     const ArrowArray* array;
@@ -25,10 +25,10 @@ struct EncodingJob {
 
     // False if a value is in doubt.
     bool run(Brought& brought) const {
-        if (codes) return encode_column(*column, *array, codes, brought);
-        auto rows = static_cast<size_t>(array->length);
-        return are_within(own_codes(*column, *array), rows, column->least, column->most);
+        return codes ? encode_column(*column, *array, codes, brought) : check_column(*column, *array);
     }
+    // Whose codes it takes, if it takes codes of strings.
+    Dictionary* dictionary() const { return codes ? column->dictionary : nullptr; }
 };
 
 class ParallelEncoding {
@@ -40,7 +40,7 @@ public:
         if (threads == 1) return run_alone(brought);
         std::vector<Dictionary*> dictionaries;
         for (const EncodingJob& job : jobs_) {
-            Dictionary* dictionary = job.column->dictionary;
+            Dictionary* dictionary = job.dictionary();
             bool is_known = std::find(dictionaries.begin(), dictionaries.end(), dictionary) != dictionaries.end();
             if (dictionary && !is_known) dictionaries.push_back(dictionary);
         }
@@ -80,8 +80,8 @@ private:
     std::vector<Piece> cut(const Dictionary* dictionary, bool with_numbers) {
         std::vector<Piece> pieces;
         for (EncodingJob& job : jobs_) {
-            bool is_string = job.column->dictionary;
-            if (job.is_loose || (is_string ? job.column->dictionary != dictionary : !with_numbers)) continue;
+            bool is_string = job.dictionary();
+            if (job.is_loose || (is_string ? job.dictionary() != dictionary : !with_numbers)) continue;
             size_t step = is_string ? PIECE : rows_;
             for (size_t first = 0; first < rows_; first += step) {
                 pieces.push_back({&job, first, std::min(rows_, first + step), {job.codes, {}}});
@@ -139,7 +139,7 @@ private:
             }
             auto& [job, first, end, absent] = pieces[number - others];
             Brought none;
-            bool found = job->column->dictionary
+            bool found = job->dictionary()
                              ? ArrowStrings(*job->column, *job->array).find(first, end, job->codes, absent.strings)
                              : job->run(none);
             if (!found) certain = false;

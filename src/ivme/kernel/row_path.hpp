@@ -123,14 +123,16 @@ public:
     const nb::object& table() const { return log_.table(); }
 
     // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
-    // columns, and says whether they turn back no more. Nothing but the table takes `loose` columns of strings.
+    // columns, and says whether they turn back no more. Nothing but the table takes `loose` columns of strings, and
+    // nothing at all `unread` ones.
     void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare,
-                    std::vector<unsigned> loose) {
+                    std::vector<unsigned> loose, std::vector<unsigned> unread) {
         arrow_ = &nb::cast<ArrowColumns&>(columns);
         kept_ = nb::make_tuple(kept_, columns);
         key_ = std::move(key);
         prepare_ = std::move(prepare);
         loose_ = std::move(loose);
+        unread_ = std::move(unread);
     }
 
     // The codes of a record batch that has been validated; false if the batch path has to take it. Strings that only
@@ -149,6 +151,7 @@ public:
         rows.shared.resize(encoder_.arity());
         rows.array = nb::object(capsules[1]);
         if (comes) rows.loose = loose_;
+        rows.unread = unread_;
         arrow_->note_sweeps(rows.sweeps);
         return array;
     }
@@ -156,7 +159,8 @@ public:
     std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return arrow_->copied(array); }
     // Without the GIL, and without any lock: others may write meanwhile.
     bool finish_arrow(const ArrowArray& array, EncodedRows& rows, unsigned threads) const {
-        if (!arrow_->encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, threads)) return false;
+        if (!arrow_->encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, rows.unread, threads))
+            return false;
         std::vector<const int64_t*> columns = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
@@ -384,7 +388,7 @@ private:
     RowLog log_;
     Expressions* expressions_ = nullptr;
     const ArrowColumns* arrow_ = nullptr;
-    std::vector<unsigned> key_, loose_;
+    std::vector<unsigned> key_, loose_, unread_;
     nb::object compute_, prepare_, kept_;
     std::vector<RowRun> runs_;
     std::vector<Balance*> balances_;

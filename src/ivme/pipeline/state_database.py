@@ -109,6 +109,7 @@ class StateDatabase(Protocol):
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        keep_rows: bool = True,
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),

@@ -1,8 +1,8 @@
 """CREATE TABLE statements, in Spark's dialect, to tables.
 
 Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and FOREIGN KEY, DEFAULT, COMMENT
-(which says nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true'), or WITH
-(append_only = true). Everything else is refused by name.
+(which says nothing here), IF NOT EXISTS, and TBLPROPERTIES ('append_only' = 'true', 'static' = 'true', 'keep_rows' =
+'false'), or WITH (append_only = true). Everything else is refused by name.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ivme.query.sql_types import read_type
 from ivme.query.table import Default
 
 _CREATE = "write CREATE TABLE name (column TYPE, ..., PRIMARY KEY (column)) [TBLPROPERTIES ('append_only' = 'true')]"
-_OPTIONS = ("append_only", "static")
+_OPTIONS = ("append_only", "static", "keep_rows")
 
 
 def parse_create_tables(text: str) -> tuple[Table, ...]:
@@ -72,8 +72,9 @@ def read_table(source: SqlText, statement: exp.Expr) -> Table:
             name=".".join(part.name for part in schema.this.parts),
             columns=tuple(_column(source, column) for column in columns),
             primary_key=said.primary_key,
-            append_only=options.get("append_only", False),
+            append_only=options.get("append_only", not options.get("keep_rows", True)),
             static=options.get("static", False),
+            keep_rows=options.get("keep_rows", True),
             unique=tuple(said.unique),
             not_null=tuple(said.not_null),
             references=tuple(said.references),

@@ -79,7 +79,8 @@ class Table:
     """What is known about a table.
 
     `unique` are further keys, whose columns may be NULL in many rows, unless they are in `not_null`. `keys` are those
-    of a view, where NULL counts as a value. `references` are foreign keys, and `defaults` what columns have in rows
+    of a view, where NULL counts as a value. A table that does not `keep_rows` is append-only, and views get its rows
+    only while they come. `references` are foreign keys, and `defaults` what columns have in rows
     that do not give them; a column that is not listed there has NULL. `inferred` marks a table that was not
     declared: its columns are those that the query mentions. `rows` and `distinct` (distinct values by column) are
     statistics; they only break ties between plans. `closure_of` says of a closure, seen as a relation, what it is the
@@ -91,6 +92,7 @@ class Table:
     primary_key: tuple[str, ...] | None = None
     append_only: bool = False
     static: bool = False
+    keep_rows: bool = True
     rows: int | None = None
     distinct: tuple[tuple[str, int], ...] = ()
     inferred: bool = False
@@ -116,8 +118,21 @@ class Table:
             self._check_column(name, names, "be NOT NULL")
         for name in (name for reference in self.references for name in reference.columns):
             self._check_column(name, names, "reference another table")
+        if not self.keep_rows:
+            self._check_passing()
         if self.append_only and self.static:
             raise SchemaError(f"table {self.name} cannot be both static and append-only: a static table never changes")
+
+    def _check_passing(self) -> None:
+        if self.static:
+            raise SchemaError(f"table {self.name} cannot be static without its rows; leave static or keep_rows out")
+        if self.primary_key:
+            raise SchemaError(
+                f"table {self.name} keeps no rows, so that a primary key cannot be enforced; declare "
+                f"{', '.join(self.primary_key)} as unique and not_null in its place, which are promises"
+            )
+        if not self.append_only:
+            raise SchemaError(f"table {self.name} keeps no rows, so that none can be deleted: it is append-only")
 
     def _check_column(self, name: str, names: list[str], purpose: str) -> None:
         if name.lower() not in names:
@@ -170,6 +185,7 @@ def table(
     primary_key: str | Iterable[str] | None = None,
     append_only: bool = False,
     static: bool = False,
+    keep_rows: bool = True,
     rows: int | None = None,
     distinct: Mapping[str, int] | None = None,
     references: References | None = None,
@@ -186,8 +202,9 @@ def table(
         name,
         columns,
         primary_key=None if primary_key is None else _names(primary_key),
-        append_only=append_only,
+        append_only=append_only or not keep_rows,
         static=static,
+        keep_rows=keep_rows,
         rows=rows,
         distinct=tuple((distinct or {}).items()),
         unique=tuple(map(_names, (unique,) if isinstance(unique, str) else unique)),
@@ -235,6 +252,7 @@ def promises(of: Table) -> dict[str, Any]:
         "primary_key": of.primary_key,
         "append_only": of.append_only,
         "static": of.static,
+        "keep_rows": of.keep_rows,
         "references": of.references,
         "unique": of.unique,
         "not_null": of.not_null,
@@ -249,6 +267,7 @@ def plain_promises(of: Table) -> dict[str, Any]:
         "primary_key": None if of.primary_key is None else list(of.primary_key),
         "append_only": of.append_only,
         "static": of.static,
+        **({} if of.keep_rows else {"keep_rows": False}),
         **{name: value for name, value in further.items() if value},
     }
 
@@ -257,7 +276,8 @@ def read_promises(given: Mapping[str, Any]) -> dict[str, Any]:
     """What `plain_promises` wrote, as `table` takes it."""
     kept = {name: given[name] for name in ("primary_key", "append_only", "static")}
     references = [ForeignKey(tuple(mine), name, tuple(theirs)) for mine, name, theirs in given.get("references", ())]
-    further = {"unique": given.get("unique", ()), "not_null": given.get("not_null", ())}
+    further = {name: given.get(name, ()) for name in ("unique", "not_null")}
+    further["keep_rows"] = given.get("keep_rows", True)
     return {**kept, **further, "references": references}
 
 

@@ -51,6 +51,7 @@ def describe_table(database: Database, name: str) -> dict[str, Any]:
         "primary_key": state.table.primary_key,
         "append_only": state.table.append_only,
         "static": state.table.static,
+        "keep_rows": state.table.keep_rows,
         "references": {", ".join(each.columns): each.table for each in state.table.references},
         "unique": state.table.unique,
         "not_null": state.table.not_null,

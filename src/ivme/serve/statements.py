@@ -48,6 +48,7 @@ _TABLE: dict[str, Any] = {
         "primary_key": _NAMES,
         "append_only": {"type": "boolean"},
         "static": {"type": "boolean"},
+        "keep_rows": {"type": "boolean"},
         "references": {"type": "object", "additionalProperties": {"type": "string"}},
         "unique": {"type": "array", "items": _NAMES},
         "not_null": _NAMES,

@@ -31,12 +31,15 @@ class TableCatalog(FunctionCatalog):
         primary_key: str | Iterable[str] | None = None,
         append_only: bool = False,
         static: bool = False,
+        keep_rows: bool = True,
         references: References | None = None,
         unique: Iterable[str | Iterable[str]] = (),
         not_null: Iterable[str] = (),
         defaults: Mapping[str, object] | None = None,
     ) -> None:
-        """Declares an empty table, as `Database.create_table` does."""
+        """Declares an empty table, as `Database.create_table` does; it has to keep its rows."""
+        if not keep_rows:
+            raise PlanError(f"table {name} has to keep its rows over shards, which move them; leave keep_rows out")
         with self._lock:
             self._check_new(name)
             with Database() as checked:

@@ -136,6 +136,9 @@ def _table_as(source: SqlText, node: exp.Create, query: Select) -> CreateTableAs
     refuse_other_arguments(source, node, ("this", "kind", "exists", "properties"), _TABLE)
     refuse_other_arguments(source, node.this, ("this", "db", "catalog"), _TABLE)
     options = read_options(source, node.args.get("properties"))
+    if not options.get("keep_rows", True):
+        instead = "create the table with its columns, then the views on it, and insert the rows"
+        raise source.unsupported("a table that keeps no rows has none of a query", node.this, instead)
     return CreateTableAs(
         source,
         node.this,

@@ -76,7 +76,16 @@ class PureBackend:
         self._slots.update({declared.name: tuple(slots) if declared.sums else () for declared in maps})
         self.kernel.install(maps, {variable: domain.sort_key for variable, domain in orders.items()})
 
-    def set_table(self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool) -> Feed:
+    def set_table(
+        self,
+        name: str,
+        source: ir.Source,
+        key: Sequence[int],
+        *,
+        ring: bool,
+        keep_rows: bool = True,  # noqa: ARG002
+    ) -> Feed:
+        """It has the rows of all tables, as a count of them needs a map here."""
         keys = tuple(source.row[position] for position in key)
         maps = [ir.Map(name, source.row, "leaf", Fraction(1)), *([_keys(name, keys)] if key else [])]
         self.install([declared for declared in maps if declared.name not in self.kernel.maps], (), {})

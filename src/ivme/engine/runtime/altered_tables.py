@@ -20,6 +20,7 @@ def change_columns(
     """Gives a table other columns: each of the old one at a place, or where there is none one of a constant."""
     with installation.catalog_change():
         catalog = installation.catalog
+        catalog.check_kept(table.name)
         backend, state = catalog.backend, catalog.tables[table.name]
         domains = [catalog.domains.domain(declared_type(table, column)) for column in table.columns]
         old, weights = backend.scan(state.rows, distinct=False)
@@ -37,6 +38,7 @@ def change_columns(
 def rename_table(installation: Installation, name: str, to: str) -> None:
     """Gives a table another name, in the place that it has among the tables."""
     with installation.catalog_change():
+        installation.catalog.check_kept(name)
         tables, backend = installation.catalog.tables, installation.catalog.backend
         for each in tuple(tables):
             state = tables.pop(each)

@@ -214,4 +214,7 @@ def _is_for(live: Catalog, typed: TypedQuery, plan: Plan) -> bool:
         return False
     states = [live.tables.get(relation) for relation in {atom.relation for atom in typed.query.atoms}]
     rows = [0 if state is None else backend.size(state.rows) for state in states]
-    return all(state is not None and not state.ring for state in states) and sum(rows) >= LEAST_ROWS
+    return (
+        all(state is not None and not state.ring and state.table.keep_rows for state in states)
+        and sum(rows) >= LEAST_ROWS
+    )

@@ -82,6 +82,15 @@ class Catalog:
         """The table of that name, or the view seen as one."""
         return self.tables[name].table if name in self.tables else self.views[name].table
 
+    def check_kept(self, table: str) -> None:
+        """Refuses to read a table that has taken rows and kept none of them."""
+        state = self.tables[table]
+        if not state.table.keep_rows and self.backend.size(state.rows):
+            raise PlanError(
+                f"table {table} keeps no rows, so that those that came cannot be read; create views on it before its "
+                "first rows, or the table without keep_rows=False"
+            )
+
     def layout(self, relation: str) -> Layout:
         """The columns of a table or view."""
         if relation not in self._layouts:

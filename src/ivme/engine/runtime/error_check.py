@@ -48,6 +48,10 @@ def visible_failure(reader: Reader, state: ViewState, check: InstalledCheck) -> 
     """The error of a row that the check shows. It tries rows out: whatever it is part of has to be rolled back."""
     number = check.plan.failing[0]
     atom = check.plan.query.atoms[number]
+    if atom.relation in reader.catalog.tables and not reader.catalog.tables[atom.relation].table.keep_rows:
+        failing = failing_expressions(state.typed.query.atoms[number], reader.catalog.relation(atom.relation))
+        shown = f"a row of table {atom.relation}, which keeps none"
+        return ExpressionError.of(str(next(iter(failing))), "it has no value", row=shown, view=state.name)
     row = _visible_row(reader, check, atom)
     table = reader.catalog.relation(atom.relation)
     kind = "table" if atom.relation in reader.catalog.tables else "view"

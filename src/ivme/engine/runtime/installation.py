@@ -65,7 +65,7 @@ class Installation:
     def set_checks(self, state: TableState, *, ring: bool) -> None:
         """Sets the trigger that stores a table's rows, which refuses negative multiplicities unless in ring mode."""
         state.feed = self.catalog.backend.set_table(
-            state.rows, _whole(state.table), state.table.key_positions, ring=ring
+            state.rows, _whole(state.table), state.table.key_positions, ring=ring, keep_rows=state.table.keep_rows
         )
         state.ring = ring
         self.catalog.forget_inputs()
@@ -97,6 +97,8 @@ class Installation:
         """Installs a view and fills it from the tables, or with what was `built`; on any error nothing stays behind."""
         relations = tuple(dict.fromkeys(atom.relation for atom in typed.query.atoms))
         self._check_ring(name, relations, ring=ring)
+        if plan.blueprint.lazy:
+            self._refuse_passing(name, relations, "it is computed when it is read")
         try:
             with self.catalog_change():
                 limit_growth(self.catalog)
@@ -187,6 +189,7 @@ class Installation:
         self, typed: TypedQuery, explanation: Explanation, table: Table, group: ExternalView, relation: str
     ) -> ViewState:
         """Fills a view that is not made of maps from the one relation that it reads, and maintains it from now on."""
+        self._refuse_passing(table.name, (relation,), "it reads them again")
         finisher = RowDecoder(typed, group.enumerations[table.name], self.catalog.domains)
         state = ViewState(table.name, typed, None, explanation, group, table, finisher, (relation,))
         with self.catalog_change():
@@ -214,6 +217,7 @@ class Installation:
     def add_participant(self, participant: MaintainedView) -> None:
         """Fills a view that maintains itself from its relations, and lets it take part in batches from now on."""
         self._check_ring(participant.name, participant.relations, ring=False)
+        self._refuse_passing(participant.name, participant.relations, "it reads them again")
         with self.catalog_change():
             limit_growth(self.catalog)
             self._follow_all(participant.relations)
@@ -281,6 +285,16 @@ class Installation:
                     f"give view {name} semantics='ring', or insert what is missing first"
                 )
 
+    def _refuse_passing(self, name: str, relations: Iterable[str], why: str) -> None:
+        """Refuses a view that wants the rows of a table after they came, if they are not kept."""
+        for relation in relations:
+            state = self.catalog.tables.get(relation)
+            if state is not None and not state.table.keep_rows:
+                raise PlanError(
+                    f"view {name} cannot be over table {relation}, which keeps no rows: {why}; create a view of the "
+                    f"columns and rows that it needs, which keeps them, and read that in place of {relation}"
+                )
+
     def _has_negative(self, state: TableState) -> bool:
         return state.ring and bool((self.catalog.backend.scan(state.rows)[1] < 0).any())
 
@@ -289,7 +303,7 @@ class Installation:
         for state in (self.catalog.tables[name] for name in relations if name in self.catalog.tables):
             users = [view.ring for view in self.catalog.views.values() if state.table.name in view.relations]
             users += [False for each in self.catalog.participants.values() if state.table.name in each.relations]
-            ring = (bool(users) and all(users)) or self._has_negative(state)
+            ring = state.table.keep_rows and ((bool(users) and all(users)) or self._has_negative(state))
             if ring != state.ring:
                 self.set_checks(state, ring=ring)
 

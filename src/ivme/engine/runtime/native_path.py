@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ivme.engine.expression.feed_column import FeedColumn
     from ivme.engine.native_backend import NativeBackend
     from ivme.engine.runtime.catalog import Catalog
+    from ivme.engine.runtime.view_state import TableState
     from ivme.query.model import Table
 
 Codes = tuple[int, ...]
@@ -84,22 +85,28 @@ def let_take_arrow(backend: NativeBackend, catalog: Catalog, name: str, way: Nat
     encoder, table = catalog.layout(name).encoder, catalog.relation(name)
     if encoder is not None:
         prepare = getattr(way.compute, "prepare", None)
-        way.path.take_arrow(encoder, list(table.key_positions), prepare, _loose_columns(backend, catalog, name))
+        unread = _unread_columns(catalog, name)
+        if table.keep_rows:
+            loose, unread = _loose_columns(backend, catalog.tables[name], unread), []
+        else:
+            loose = []
+        way.path.take_arrow(encoder, list(table.key_positions), prepare, loose, unread)
 
 
-def _loose_columns(backend: NativeBackend, catalog: Catalog, name: str) -> list[int]:
-    """The columns of strings that only the table itself takes: it need not know which strings are equal."""
+def _unread_columns(catalog: Catalog, name: str) -> list[int]:
+    """The columns that only the table itself takes."""
     state = catalog.tables[name]
     names = state.table.column_names
     read = {column for trigger, feed in catalog.feeds(name) if trigger != state.rows for column in feed.read}
     for participant in (each for each in catalog.participants.values() if name in each.relations):
         own = participant.read_of(name) if isinstance(participant, ExternalView) else None
         read.update(names if own is None else own)
-    return [
-        position
-        for position, (column, domain) in enumerate(zip(names, state.domains, strict=True))
-        if column not in read and backend.let_be_loose(state.rows, position, domain)
-    ]
+    return [position for position, column in enumerate(names) if column not in read]
+
+
+def _loose_columns(backend: NativeBackend, state: TableState, unread: Sequence[int]) -> list[int]:
+    """Those of strings that nobody reads: the table need not know which of them are equal."""
+    return [position for position in unread if backend.let_be_loose(state.rows, position, state.domains[position])]
 
 
 def feed_places(wanted: Sequence[FeedColumn], table: Table) -> dict[FeedColumn, int]:

@@ -61,6 +61,7 @@ class Reader:
 
         Who only decodes them may get several codes for equal strings of a table."""
         if relation in self.catalog.tables:
+            self.catalog.check_kept(relation)
             stored = self.catalog.tables[relation].rows
             columns, counts = self.catalog.backend.scan(stored, only_decodes=only_decodes)
             return RowBatch(self.catalog.layout(relation), counts, None, list(columns))
@@ -83,6 +84,7 @@ class Reader:
         With `each`, equal rows of a table may come more than once, and only requested columns are copied.
         """
         if each and relation in self.catalog.tables:
+            self.catalog.check_kept(relation)
             stored = self.catalog.tables[relation].rows
             return StoredRows(self.catalog.layout(relation), self.catalog.backend, stored)
         rows = self.all_rows(relation)

@@ -164,6 +164,7 @@ def _net(catalog: Catalog, state: TableState, columns: Sequence[Codes], weights:
 
 def _contents(catalog: Catalog, state: TableState, before: RowBatch | None) -> RowBatch:
     """The rows of a table as the batch has left them so far; equal ones may come more than once."""
+    catalog.check_kept(state.table.name)
     stored = StoredRows(catalog.layout(state.table.name), catalog.backend, state.rows)
     return stored if before is None else _joined(catalog, state, stored, before)
 

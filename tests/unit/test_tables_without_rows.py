@@ -1,0 +1,183 @@
+"""What a table that keeps no rows takes, and how it refuses what needs them later (decision 0740)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from ivme.database import Database
+from ivme.engine.native_backend import NativeBackend
+from ivme.errors import DataError, ExpressionError, IvmeError, PlanError, SchemaError, UnsupportedError
+from ivme.shards.database import ShardedDatabase
+from ivme.tables import read_tables
+from tests.sharded_databases import LocalCluster
+
+EVENTS = {"user": "int", "kind": "string", "note": "string"}
+
+
+def database_with_rows(rows: int = 3) -> Database:
+    db = Database()
+    db.create_table("events", EVENTS, keep_rows=False)
+    db.create_view("kinds", "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind")
+    db.insert("events", [(number, "ab"[number % 2], f"note {number}") for number in range(rows)])
+    return db
+
+
+@pytest.mark.parametrize(
+    ("promised", "message"),
+    [
+        ({"primary_key": "user"}, "declare user as unique and not_null"),
+        ({"static": True}, "cannot be static"),
+    ],
+)
+def test_what_could_not_be_enforced_is_not_declared(promised: dict[str, object], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Database().create_table("events", EVENTS, keep_rows=False, **promised)  # type: ignore[arg-type]
+
+
+def test_a_primary_key_in_sql_is_refused_at_its_place() -> None:
+    with pytest.raises(UnsupportedError, match="a primary key cannot be enforced"):
+        Database().sql("CREATE TABLE events (id INT PRIMARY KEY) WITH (keep_rows = false)")
+    with pytest.raises(UnsupportedError, match="none can be deleted"):
+        Database().sql("CREATE TABLE events (id INT) WITH (keep_rows = false, append_only = false)")
+    with pytest.raises(UnsupportedError, match="has none of a query"):
+        Database().sql("CREATE TABLE events WITH (keep_rows = false) AS SELECT 1 AS a")
+
+
+@pytest.mark.parametrize("options", ["WITH (keep_rows = false)", "TBLPROPERTIES ('keep_rows' = 'false')"])
+def test_sql_declares_it(options: str) -> None:
+    with Database() as db:
+        db.sql(
+            f"CREATE TABLE events (user INT, kind STRING) {options}; CREATE VIEW n AS SELECT COUNT(*) AS n FROM events"
+        )
+        db.sql("INSERT INTO events VALUES (1, 'a'), (2, 'b')")
+        assert db.view("n").scalar() == 2
+
+
+def test_declarations_in_files_have_it() -> None:
+    (made,) = read_tables({"events": {"columns": EVENTS, "keep_rows": False}})
+    assert (made.keep_rows, made.append_only) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*) FROM events",
+        "CREATE VIEW late AS SELECT user, COUNT(*) AS n FROM events GROUP BY user",
+        "CREATE VIEW late AS SELECT note FROM events UNION SELECT kind FROM events",
+        "ALTER TABLE events ADD COLUMN more INT",
+        "INSERT INTO other SELECT user FROM events",
+    ],
+)
+def test_whatever_reads_the_rows_later_is_refused(text: str) -> None:
+    with database_with_rows() as db:
+        db.create_table("other", {"a": "int"})
+        before = dict(db.view("kinds").items())
+        with pytest.raises(IvmeError, match="table events keeps no rows"):
+            db.sql(text)
+        assert dict(db.view("kinds").items()) == before
+        assert list(db.views) == ["kinds"]
+
+
+def test_methods_that_read_the_rows_are_refused() -> None:
+    with database_with_rows() as db:
+        view = db.view("kinds")
+        for reading in (
+            view.verify,
+            lambda: view.why(("a", 2)),
+            lambda: db.replace("events", []),
+            lambda: db.truncate("events"),
+        ):
+            with pytest.raises(IvmeError, match=r"keeps no rows|append-only"):
+                reading()
+        with pytest.raises(DataError, match="append-only"):
+            db.delete("events", [(0, "a", "note 0")])
+        assert dict(view.items()) == {("a", 2): 1, ("b", 1): 1}
+
+
+def test_before_its_first_rows_views_come_and_go() -> None:
+    with database_with_rows(0) as db:
+        db.create_view("notes", "SELECT note FROM events")
+        db.drop_view("kinds")
+        db.sql("ALTER TABLE events ADD COLUMN more INT")
+        db.insert("events", [(1, "a", "n", 5)])
+        assert list(db.view("notes")) == [("n",)]
+
+
+def test_a_view_that_has_all_it_needs_in_another_one_needs_no_rows() -> None:
+    with database_with_rows() as db:
+        db.create_view("same", "SELECT kind, COUNT(*) AS n FROM events GROUP BY kind")
+        db.insert("events", [(9, "a", "")])
+        assert dict(db.view("same").items()) == dict(db.view("kinds").items()) == {("a", 3): 1, ("b", 1): 1}
+
+
+def test_a_table_with_rows_that_is_dropped_may_be_created_again() -> None:
+    with database_with_rows() as db:
+        db.drop_view("kinds")
+        db.drop_table("events")
+        db.create_table("events", EVENTS, keep_rows=False)
+        db.create_view("n", "SELECT COUNT(*) AS n FROM events")
+        db.insert("events", [(9, "a", "")])
+        assert db.view("n").scalar() == 1
+
+
+def test_an_expression_that_fails_behind_a_join_names_the_table() -> None:
+    """The rows are not there to find the one that fails."""
+    with Database() as db:
+        db.create_table("events", {"user": "int", "ms": "int"}, keep_rows=False)
+        db.create_table("users", {"id": "int"}, primary_key="id")
+        db.create_view("shares", "SELECT id, 100 / ms AS share FROM events JOIN users ON user = id")
+        db.insert("events", [(7, 0)])
+        assert list(db.view("shares")) == []
+        with pytest.raises(ExpressionError, match="a row of table events, which keeps none"):
+            db.insert("users", [(7,)])
+        db.insert("users", [(8,)])
+        assert list(db.view("shares")) == []
+
+
+def test_refused_rows_are_not_counted() -> None:
+    with database_with_rows() as db:
+        size = db.definitions.runtime.backend.size
+        rows = pa.table({"user": [1] * 90, "kind": ["a"] * 90, "note": pa.array([b"\xff"] * 90).view(pa.string())})
+        with pytest.raises(DataError):
+            db.insert("events", rows)
+        with pytest.raises(DataError):
+            db.apply_batches([[("events", [(1, "a", "n")], 1), ("events", [("one", "a", "n")], 1)]])
+        assert size("table events") == 3
+        assert dict(db.view("kinds").items()) == {("a", 2): 1, ("b", 1): 1}
+
+
+def test_rows_take_no_memory() -> None:
+    with database_with_rows() as db:
+        if not isinstance(db.definitions.runtime.backend, NativeBackend):
+            pytest.skip("the plain engine has the rows of all tables")
+        rows = pa.table({"user": range(50_000), "kind": ["a"] * 50_000, "note": [f"n {i}" for i in range(50_000)]})
+        db.insert("events", rows)
+        before = db.definitions.runtime.backend.memory_bytes()
+        for _ in range(10):
+            db.insert("events", rows)
+        assert db.definitions.runtime.backend.memory_bytes() < before + 1_000_000
+        assert db.definitions.runtime.backend.size("table events") == 550_003
+
+
+def test_the_kernel_refuses_to_show_what_it_has_not() -> None:
+    """Whoever forgot to ask would take the table for an empty one."""
+    with database_with_rows() as db:
+        backend = db.definitions.runtime.backend
+        if not isinstance(backend, NativeBackend):
+            pytest.skip("the plain engine has the rows of all tables")
+        for reading in (backend.scan, backend.weights, lambda name: backend.column(name, 0)):
+            with pytest.raises(Exception, match="not kept"):
+                reading("table events")
+
+
+def test_directories_and_shards_keep_all_rows(tmp_path: Path) -> None:
+    with Database(tmp_path / "state") as db, pytest.raises(PlanError, match="in a directory"):
+        db.create_table("events", EVENTS, keep_rows=False)
+    with (
+        ShardedDatabase(LocalCluster(tmp_path / "shards", 2)) as sharded,
+        pytest.raises(PlanError, match="over shards"),
+    ):
+        sharded.create_table("events", EVENTS, keep_rows=False)
