@@ -396,7 +396,7 @@ class RowPath:
         self,
         columns: object,
         key: list[int],
-        prepare: Callable[[list[Codes | None], int], bool] | None,
+        prepare: Callable[[list[Codes], int], bool] | None,
         loose: list[int],
         unread: list[int],
     ) -> None:
@@ -404,7 +404,7 @@ class RowPath:
 
         `prepare` fills in what the expressions lack over columns, and says whether they turn back no more. The strings
         of the columns `loose`, which nothing but the table takes, may be loose. Those `unread`, which nothing takes at
-        all, are only checked, and are None for `prepare`.
+        all, are only checked.
         """
     def encode(self, row: object) -> tuple[int, ...] | None:
         """The codes of a row that is a tuple, a list, a dict or a dataclass; None if the batch path has to take it."""

@@ -64,14 +64,11 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
     With a memory_limit (bytes, or a text such as "2GB"), a batch or a view that would take more is refused with
     `MemoryLimitError`, and changes nothing.
 
-    `functions` are the Python functions that the stored views call, since code is not stored. `create_function` adds
-    others.
+    `functions` are the Python functions that stored views call, as code is not stored; `create_function` adds others.
 
-    Views are replanned in the background if another plan suits their use much better; with replan=False, only when
-    the method `replan` is called.
+    Views are replanned in the background if another plan suits their use much better; with replan=False, by `replan`.
 
-    Batches of thousands of rows run on all cores, or on so many `threads`. The result does not depend on the number of
-    threads, not even in the order of rows.
+    Batches of thousands of rows run on all cores, or on so many `threads`, with the same result in the same order.
     """
 
     def __init__(
@@ -130,10 +127,8 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
         `not_null` are promises that plans and bounds rely on; `check_promises` checks them. `defaults` are the values
-        of columns that a row leaves out, as in {"n": 0, "at": "now()"}.
-
-        With `keep_rows=False` rows go into the views on the table and are not kept: it is append-only, takes no memory,
-        and cannot be read; its views are created before its first rows.
+        of columns that a row leaves out, as in {"n": 0, "at": "now()"}. With `keep_rows=False` rows go into the views on
+        the table, which are created before its first rows, and are not kept.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return

@@ -174,8 +174,16 @@ def test_the_kernel_refuses_to_show_what_it_has_not() -> None:
 
 
 def test_directories_and_shards_keep_all_rows(tmp_path: Path) -> None:
-    with Database(tmp_path / "state") as db, pytest.raises(PlanError, match="in a directory"):
-        db.create_table("events", EVENTS, keep_rows=False)
+    with Database(tmp_path / "state") as db:
+        with pytest.raises(PlanError, match="in a directory"):
+            db.create_table("events", EVENTS, keep_rows=False)
+        assert not db.tables
+    for rows in (0, 3):
+        with database_with_rows(rows) as db:
+            with pytest.raises(PlanError, match=r"keeps no rows|in a directory"):
+                db.backup(tmp_path / "copy")
+            assert not (tmp_path / "copy").exists()
+            assert db.view("kinds").count() == min(rows, 2)
     with (
         ShardedDatabase(LocalCluster(tmp_path / "shards", 2)) as sharded,
         pytest.raises(PlanError, match="over shards"),

@@ -75,11 +75,6 @@ class Definitions:
         """Adds an empty table, with `replace` in the place of the one of that name."""
         self.check_new(made.name, self.catalog.tables if replace else (), "table")
         check_table(made)
-        if not made.keep_rows and self.store is not None:
-            raise PlanError(
-                f"table {made.name} has to keep its rows in a directory: views that a later version of ivme "
-                "plans anew are built from them; leave keep_rows out, or use a database in memory"
-            )
         with self.runtime.lock, self.change():
             old = next((each for each in self.catalog.tables if each.lower() == made.name.lower()), None)
             if old is not None:

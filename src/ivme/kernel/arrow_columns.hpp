@@ -74,6 +74,7 @@ public:
             shared[c] = own_codes(columns_[c], *array.children[c]);
             encoded += !shared[c] && !has_place(unread, c);
         }
+        if (!unread.empty()) encoded = std::max<size_t>(encoded, 1);  // words in place of those of unread columns
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
         if (rows < MANY_STRINGS) loose.clear();
         std::vector<EncodingJob> jobs;

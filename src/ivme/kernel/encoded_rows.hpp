@@ -16,22 +16,21 @@ struct EncodedRows {
 
     // As columns for Python, which compares codes: those with loose strings are left out. The rows are spent then.
     nb::object columns() { return ArrowColumns::shown(shared, std::move(codes), n, array, loose, unread); }
-    // The same for one who looks at them now; `self` are the rows. In place of unread columns there is None.
+    // The same for one who looks at them now; `self` are the rows.
     nb::list views(const nb::object& self) const {
         nb::list found;
         for (const int64_t* column : places()) {
-            using Shown = nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>;
-            found.append(column ? nb::cast(Shown(column, {n}, self)) : nb::none());
+            found.append(nb::cast(nb::ndarray<nb::numpy, const int64_t, nb::ndim<1>>(column, {n}, self)));
         }
         return found;
     }
-    // Where each column lies, with those of expressions behind; null for unread ones.
+    // Where each column lies, with those of expressions behind; for unread ones some words as many as rows.
     std::vector<const int64_t*> places() const {
         std::vector<const int64_t*> found;
         const int64_t* next = codes.data();
         for (unsigned c = 0; c < shared.size(); ++c) {
             bool is_coded = !shared[c] && !has_place(unread, c);
-            found.push_back(is_coded ? next : shared[c]);
+            found.push_back(is_coded ? next : shared[c] ? shared[c] : codes.data());
             if (is_coded) next += n;
         }
         for (size_t at = 0; at < outputs.size(); at += n) found.push_back(outputs.data() + at);

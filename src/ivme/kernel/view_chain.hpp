@@ -84,13 +84,7 @@ public:
         if (is_done) return;
         lacking_ = expressions.prepare;
         lacked_.clear(columns.size());
-        for (size_t c = 0; c < columns.size(); ++c) {
-            if (columns[c]) {
-                lacked_.columns[c].assign(columns[c], columns[c] + n);
-            } else {
-                lacked_.columns[c].assign(n, 0);  // no expression reads it
-            }
-        }
+        for (size_t c = 0; c < columns.size(); ++c) lacked_.columns[c].assign(columns[c], columns[c] + n);
         lacked_.weights.assign(n, 1);
         throw Declined();
     }

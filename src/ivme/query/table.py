@@ -267,7 +267,6 @@ def plain_promises(of: Table) -> dict[str, Any]:
         "primary_key": None if of.primary_key is None else list(of.primary_key),
         "append_only": of.append_only,
         "static": of.static,
-        **({} if of.keep_rows else {"keep_rows": False}),
         **{name: value for name, value in further.items() if value},
     }
 
@@ -276,8 +275,7 @@ def read_promises(given: Mapping[str, Any]) -> dict[str, Any]:
     """What `plain_promises` wrote, as `table` takes it."""
     kept = {name: given[name] for name in ("primary_key", "append_only", "static")}
     references = [ForeignKey(tuple(mine), name, tuple(theirs)) for mine, name, theirs in given.get("references", ())]
-    further = {name: given.get(name, ()) for name in ("unique", "not_null")}
-    further["keep_rows"] = given.get("keep_rows", True)
+    further = {"unique": given.get("unique", ()), "not_null": given.get("not_null", ())}
     return {**kept, **further, "references": references}
 
 

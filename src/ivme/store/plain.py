@@ -14,7 +14,7 @@ from typing import Any
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import checked
-from ivme.errors import StorageError
+from ivme.errors import PlanError, StorageError
 from ivme.query.model import Table, table
 from ivme.query.table import Default, plain_promises, read_promises
 from ivme.query.types import Type
@@ -91,7 +91,12 @@ def convert(rows: list[list[Any]], conversions: list[tuple[int, Convert]]) -> li
 
 
 def plain_table(of: Table) -> dict[str, Any]:
-    """A table's declaration."""
+    """A table's declaration. One that keeps no rows is refused: views are built from tables when all else fails."""
+    if not of.keep_rows:
+        raise PlanError(
+            f"table {of.name} has to keep its rows in a directory: views that a later version of ivme plans anew are "
+            "built from them; leave keep_rows out, or use a database in memory"
+        )
     return {
         "name": of.name,
         "columns": [[column.name, str(declared_type(of, column))] for column in of.columns],

@@ -71,16 +71,9 @@ class KernelColumns:
             self._settle(outputs, doubtful, [rows.code(i) for i in range(len(columns))], failure)
         return list(outputs)
 
-    def prepare(self, columns: list[Codes | None], n: int) -> bool:
-        """Fills in what a run over these columns lacks; whether the kernel then computes them without turning back.
-
-        Columns that nothing reads may be None.
-        """
-        if self._foreign:
-            return False
-        blank = np.zeros(n if any(column is None for column in columns) else 0, np.int64)
-        given = [blank if column is None else column for column in columns[: len(self._read)]]
-        return not len(self._run(given, n)[1])
+    def prepare(self, columns: list[Codes], n: int) -> bool:
+        """Fills in what a run over these columns lacks; whether the kernel then computes them without turning back."""
+        return not self._foreign and not len(self._run(columns[: len(self._read)], n)[1])
 
     def row(self, codes: tuple[int, ...]) -> tuple[int, ...]:
         """The codes of a row with those of the columns behind them; DataError where an expression has no value."""
