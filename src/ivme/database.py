@@ -127,8 +127,8 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
         `not_null` are promises that plans and bounds rely on; `check_promises` checks them. `defaults` are the values
-        of columns that a row leaves out, as in {"n": 0, "at": "now()"}. With `keep_rows=False` rows go into the views on
-        the table, which are created before its first rows, and are not kept.
+        of columns that a row leaves out, as in {"n": 0, "at": "now()"}. With `keep_rows=False` rows go into the views
+        on the table, which are created before its first rows, and are not kept.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
