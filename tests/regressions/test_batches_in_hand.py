@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
+import polars
 import pyarrow as pa
 import pytest
 
@@ -182,6 +185,8 @@ def test_each_failure_says_which_batch_it_is_of() -> None:
 
 FORKS = """
 import os, threading, time
+import pandas
+import polars
 import pyarrow as pa
 from ivme._kernel import share_encoding_from
 from ivme.database import Database
@@ -220,3 +225,89 @@ def test_another_thread_may_fork_while_batches_are_applied() -> None:
         [sys.executable, "-W", "ignore", "-c", FORKS], capture_output=True, text=True, timeout=100, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class Stream:
+    """Rows that other libraries give as a stream of Arrow."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.rows.__arrow_c_stream__(requested_schema)
+
+
+def shared(numbers: np.ndarray[Any, Any]) -> pa.Table:
+    return pa.table({"a": pa.array(numbers), "s": ["x"] * len(numbers)})
+
+
+FORMS: dict[str, Callable[[list[Any], np.ndarray[Any, Any]], Any]] = {
+    "generator": lambda rows, _: (row for row in rows),
+    "iterator": lambda rows, _: iter(rows),
+    "deque": lambda rows, _: deque(rows),
+    "view of a dict": lambda rows, _: {number: row for number, row in enumerate(rows)}.values(),
+    "dicts in a tuple": lambda rows, _: tuple({"a": a, "s": s} for a, s in rows),
+    "reader": lambda _, numbers: shared(numbers).to_reader(),
+    "stream": lambda _, numbers: Stream(shared(numbers)),
+    "polars": lambda _, numbers: polars.DataFrame({"a": numbers, "s": ["x"] * len(numbers)}),
+    "pandas": lambda _, numbers: pandas.DataFrame({"a": numbers, "s": ["x"] * len(numbers)}, copy=False),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_gone_when_the_next_batch_is_made_have_been_applied(form: str) -> None:
+    """They were read after the source had been asked for the next batch."""
+
+    def batches() -> Iterator[Any]:
+        for number in range(3):
+            numbers = np.arange(5) + 10 * number
+            rows = [(int(each), "x") for each in numbers]
+            given = FORMS[form](rows, numbers)
+            yield {"t": given}
+            rows.clear()
+            numbers[:] = -1
+            if form == "deque":
+                given.clear()
+            if form == "dicts in a tuple":
+                for each in given:
+                    each["a"] = -1
+
+    with Database(threads=2) as db:
+        db.create_table("t", {"a": "int", "s": "string"})
+        assert db.apply_batches(batches()) == 3
+        assert sorted(db.table("t")) == [(10 * number + each, "x") for number in range(3) for each in range(5)]
+
+
+def test_values_and_weights_that_change_after_a_batch_was_given_are_those_that_were_given() -> None:
+    def batches() -> Iterator[Any]:
+        for number in range(3):
+            inner, raw, weights = [number, number], bytearray(b"%d" % number), np.full(1, number + 1)
+            yield [("t", [(number, inner, raw)], pa.array(weights))]
+            inner.clear()
+            raw[:] = b"!"
+            weights[:] = 9
+
+    with Database(threads=2) as db:
+        db.create_table("t", {"a": "int", "xs": "array<int>", "b": "binary"})
+        counted = db.create_view("counted", "SELECT a, xs, b, COUNT(*) AS n FROM t GROUP BY a, xs, b")
+        assert db.apply_batches(batches()) == 3
+        assert sorted(counted) == [(number, (number, number), b"%d" % number, number + 1) for number in range(3)]
+
+
+def test_batches_that_cannot_be_copied_come_between_those_that_can() -> None:
+    def batches() -> Iterator[Any]:
+        for number in range(6):
+            if number % 2:
+                yield {"t": ((number, number, str(each)) for each in range(3))}
+            else:
+                yield {"t": batch_of(number)}
+            if number == 4:
+                yield {"t": iter([(1, "no number", "x")])}
+
+    with Database(threads=2) as db:
+        table(db)
+        counts = db.create_view("counts", "SELECT b, COUNT(*) AS n FROM t GROUP BY b")
+        with pytest.raises(IvmeError) as caught:
+            db.apply_batches(batches())
+        assert "in batch 5 " in caught.value.__notes__[0]
+        assert sorted(counts) == [(0, ROWS), (1, 3), (2, ROWS), (3, 3), (4, ROWS)]

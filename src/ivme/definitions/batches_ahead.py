@@ -14,7 +14,8 @@ _OVER = object()
 def apply_ahead(batches: Iterable[Changes], runtime: Runtime, check_open: Callable[[], None]) -> int:
     """Applies batches one after the other; how many there were.
 
-    The next batch is taken before one is applied, and everything of it is copied before another is asked for.
+    The next batch is taken before one is applied, and everything of it is copied before another is asked for. A batch
+    with rows that are not copied, such as those of a generator, is applied before another is asked for.
     """
     check_open()
     coming, waiting, applied = iter(batches), None, 0
@@ -29,8 +30,12 @@ def apply_ahead(batches: Iterable[Changes], runtime: Runtime, check_open: Callab
             raise failure
         if following is None:
             return applied
-        following.take_all()
-        waiting = following
+        waiting = following if following.take_all() else None
+        if waiting is None:
+            with in_batch(applied):
+                check_open()
+                following.make_all()
+            applied += 1
 
 
 def _begun(coming: Iterator[Changes], runtime: Runtime, number: int) -> tuple[BatchAhead | None, Exception | None]:

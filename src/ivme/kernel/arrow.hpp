@@ -54,7 +54,7 @@ namespace ivme {
 // A column of a table: its name, its Arrow format, and where its codes come from.
 struct ArrowColumn {
     std::string name, format;
-    int64_t least, most;  // the numbers that an integer, a date or a timestamp may have
+    int64_t least, most;  // the numbers that an integer, a decimal, a date or a timestamp may have
     Dictionary* dictionary;
 };
 
@@ -136,11 +136,22 @@ inline void encode_bools(const ArrowArray& array, const ArrowBits& valid, int64_
         codes[i] = valid && !valid[i] ? NULL_CODE : values[i];
 }
 
-// Decimals of up to 18 digits: the low word is the number without its point.
-inline void encode_decimals(const ArrowArray& array, const ArrowBits& valid, int64_t* codes) {
+// Decimals of up to 18 digits: the low word is the number without its point. False if one has more digits, which Arrow
+// does not look at in data that come from elsewhere, nor in texts that it reads.
+inline bool encode_decimals(const ArrowColumn& column, const ArrowArray& array, const ArrowBits& valid,
+                            int64_t* codes) {
     auto n = static_cast<size_t>(array.length);
-    take_low_words(ArrowNumbers<int64_t>(array.buffers[1], 2 * array.offset).from(0), n, codes);
-    for (size_t i = 0; i < n && valid; ++i) codes[i] = valid[i] ? codes[i] : NULL_CODE;
+    ArrowNumbers<int64_t> words(array.buffers[1], 2 * array.offset);
+    bool fit = take_low_words(words.from(0), n, column.most, codes);
+    if (!valid) return fit;
+    bool outside = false;
+    for (size_t i = 0; i < n; ++i) {
+        if (!fit && valid[i]) {
+            outside |= codes[i] < column.least || codes[i] > column.most || words[2 * i + 1] != codes[i] >> 63;
+        }
+        codes[i] = valid[i] ? codes[i] : NULL_CODE;
+    }
+    return !outside;
 }
 
 // What the strings weigh that columns brought along, which had no code before.
@@ -298,7 +309,7 @@ inline bool encode_column(const ArrowColumn& column, const ArrowArray& array, in
     if (format == "g") return encode_floats(array, valid, codes);
     if (format == "b") return encode_bools(array, valid, codes), true;
     if (format == "u" || format == "z") return ArrowStrings(column, array).encode(codes, brought);
-    return encode_decimals(array, valid, codes), true;
+    return encode_decimals(column, array, valid, codes);
 }
 
 // The same for a column whose codes nobody takes.

@@ -64,8 +64,14 @@ IVME_CLONES bool widen(const void* numbers, size_t n, int64_t least, int64_t mos
     return !outside;
 }
 
-IVME_CLONES void take_low_words(const void* words, size_t n, int64_t* codes) {
-    for (size_t i = 0; i < n; ++i) codes[i] = number_at<int64_t>(words, 2 * i);
+IVME_CLONES bool take_low_words(const void* words, size_t n, int64_t most, int64_t* codes) {
+    bool outside = false;
+    for (size_t i = 0; i < n; ++i) {
+        int64_t low = number_at<int64_t>(words, 2 * i), high = number_at<int64_t>(words, 2 * i + 1);
+        codes[i] = low;
+        outside |= (low < -most) | (low > most) | (high != low >> 63);
+    }
+    return !outside;
 }
 
 IVME_CLONES bool go_forward(const void* offsets, size_t n) {

@@ -29,8 +29,8 @@ void compare_with_next(const int64_t* codes, size_t n, bool* is_below);
 
 // Integers of 32 bits as codes; whether all are from `least` to `most`.
 bool widen(const void* numbers, size_t n, int64_t least, int64_t most, int64_t* codes);
-// Every second word, from the first on.
-void take_low_words(const void* words, size_t n, int64_t* codes);
+// The low ones of pairs of words; whether all pairs are numbers from -`most` to `most`.
+bool take_low_words(const void* words, size_t n, int64_t most, int64_t* codes);
 // Whether of `n` + 1 offsets none is below the one before it.
 bool go_forward(const void* offsets, size_t n);
 // Whether no byte has its first bit set.

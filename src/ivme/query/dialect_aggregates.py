@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from ivme.query.dialect_asked import Asked
 from ivme.query.dialect_functions import SPARKS
+from ivme.query.dialect_written import written
 
 Rule = Callable[[Asked, exp.Expr], exp.Expr | None]
 """What a node is in Spark's SQL, or None if it is the same there; refuses what has no translation."""
@@ -106,7 +107,20 @@ def _text(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     """STRING_AGG, whose separator is a comma in BigQuery and SQLite unless it is said."""
     if node.args.get("separator") is None and asked.dialect in ("bigquery", "duckdb", "sqlite"):
         node.set("separator", exp.Literal.string(","))
+    value = node.this
+    while isinstance(value, exp.Order | exp.Distinct):
+        value = value.expressions[0] if isinstance(value, exp.Distinct) else value.this
+    written(asked, node, value)
     return None
+
+
+def _count_if(asked: Asked, node: exp.Expr) -> exp.Expr | None:
+    """COUNT_IF, which is a sum in DuckDB: NULL where no condition is true or false."""
+    if isinstance(node.this, exp.Distinct):
+        raise asked.unknown(node)
+    one, nothing = (exp.Literal.number(number) for number in (1, 0))
+    is_true, is_false = exp.Paren(this=node.this), exp.Not(this=exp.Paren(this=node.this.copy()))
+    return exp.Sum(this=exp.Case(ifs=[exp.If(this=is_true, true=one), exp.If(this=is_false, true=nothing)]))
 
 
 def _average(asked: Asked, node: exp.Expr) -> exp.Expr | None:
@@ -130,6 +144,7 @@ AGGREGATES: Mapping[str, Mapping[str, Rule] | Rule] = {
     "GroupConcat": _text,
     "Avg": _average,
     "Median": {"duckdb": _median},
+    "CountIf": {"duckdb": _count_if},
     "ArgMax": {"duckdb": _extreme},
     "ArgMin": {"duckdb": _extreme},
 }

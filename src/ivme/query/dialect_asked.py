@@ -51,6 +51,11 @@ class Asked:
             return "float"
         return "timestamp" if type_.is_type(*_TIMES) else "date" if type_.is_type(exp.DType.DATE) else "other"
 
+    def is_bool(self, node: exp.Expr) -> bool:
+        """Whether a node is known to be true or false."""
+        type_ = self._type(node)
+        return type_ is not None and type_.is_type(exp.DType.BOOLEAN)
+
     def _type(self, node: exp.Expr | None) -> exp.DataType | None:
         if node is None:
             return None

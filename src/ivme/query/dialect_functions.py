@@ -47,7 +47,7 @@ _BY_SYSTEMS: tuple[tuple[str, Set[str]], ...] = (
     ("Concat", KNOWN - {"redshift"} | {"mysql", "tsql", "fabric"}),
     ("ConcatWs", POSTGRES | TRINO | {"duckdb", "mysql"}),
     ("MD5", POSTGRES | {"redshift", "duckdb", "snowflake", "mysql"}),
-    ("Ascii BitLength Chr Factorial TimestampFromParts Trunc", POSTGRES | {"duckdb"}),
+    ("Ascii BitLength Chr TimestampFromParts Trunc", POSTGRES | {"duckdb"}),
     ("Overlay RegexpCount UnixToTime", POSTGRES),
     ("Hex SHA SHA2 RegexpExtract", {"duckdb"}),
     ("ArgMax ArgMin", TRINO | {"snowflake"}),

@@ -9,6 +9,7 @@ from sqlglot import exp
 from ivme.query.dialect_aggregates import Rule, called
 from ivme.query.dialect_asked import Asked
 from ivme.query.dialect_functions import KNOWN, POSTGRES, TRINO
+from ivme.query.dialect_written import written
 
 _COMMON = POSTGRES | {"redshift", "duckdb", "sqlite", "exasol", "teradata"}
 """Systems whose LOG of one argument is of base 10."""
@@ -128,9 +129,7 @@ def _cast(asked: Asked, node: exp.Expr) -> exp.Expr | None:
         raise asked.refusal(f"{asked.sql(node)} is filled up with blanks in {asked.dialect}", "write RPAD(x, n, ' ')")
     if not to.is_type(*_TEXTS, *_PADDED):
         return None
-    if asked.kind(node.this) == "float":
-        message = f"{asked.sql(node)} writes a float as {asked.dialect} does, and Spark writes others, such as 1.0E10"
-        raise asked.refusal(message, "write CAST(CAST(x AS DECIMAL(18, 6)) AS STRING)")
+    written(asked, node, node.this)
     return _cut(asked, node) if to.expressions else None
 
 

@@ -9,13 +9,17 @@ from sqlglot import exp
 
 from ivme.query.dialect_aggregates import Rule, called
 from ivme.query.dialect_asked import Asked
-from ivme.query.dialect_functions import KNOWN, POSTGRES, TRINO
+from ivme.query.dialect_functions import KNOWN, POSTGRES, TRINO, means_the_same
+from ivme.query.dialect_written import written
 
 _BACKSLASH = POSTGRES | {"redshift", "bigquery", "mysql", "clickhouse", "singlestore", "doris", "starrocks", "exasol"}
 """Systems of which a backslash escapes in LIKE, as in Spark."""
 
 _ONE = POSTGRES | {"duckdb"}
 """Systems whose REGEXP_REPLACE replaces the first match unless it has the flag g."""
+
+_BACKWARDS = frozenset({"duckdb", "sqlite"})
+"""Systems whose SUBSTRING counts back from its start if the length is negative."""
 
 _ONLY_ALL = frozenset({"bigquery", "redshift", "snowflake"}) | TRINO
 
@@ -27,8 +31,14 @@ def _is_number(node: exp.Expr | None, least: int) -> bool:
 def _substring(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     """SUBSTRING, where a start before the text is counted from its end in Spark."""
     start, length = node.args.get("start"), node.args.get("length")
-    if start is None or (_is_number(start, 1) and (length is None or not isinstance(length, exp.Neg))):
+    is_after = start is None or _is_number(start, 1)
+    if is_after and not _counts_back(asked, start, length):
         return None
+    if is_after and length is not None:
+        raise asked.refusal(
+            f"{asked.sql(node)} has another meaning in {asked.dialect} than in Spark if {asked.sql(length)} is below 0",
+            "write it with a constant length from 0 on",
+        )
     if length is None and asked.dialect == "duckdb":
         return None
     if length is None and asked.dialect in POSTGRES and not start.is_string:
@@ -43,6 +53,15 @@ def _substring(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     raise asked.refusal(
         f"{asked.sql(node)} has another meaning in {asked.dialect} than in Spark", "start at a constant from 1 on"
     )
+
+
+def _counts_back(asked: Asked, start: exp.Expr | None, length: exp.Expr | None) -> bool:
+    """Whether a length may be negative where that means something else than in Spark."""
+    if length is None or start is None or _is_number(length, 0):
+        return False
+    is_first = isinstance(start, exp.Literal) and start.this == "1"  # in front of which there is nothing
+    is_counted = isinstance(length, exp.Length | exp.StrPosition)
+    return isinstance(length, exp.Neg) or (asked.dialect in _BACKWARDS and not is_first and not is_counted)
 
 
 def _end(asked: Asked, node: exp.Expr) -> exp.Expr | None:
@@ -87,11 +106,25 @@ def _length(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     return None
 
 
-def _joined(asked: Asked, _: exp.Expr) -> exp.Expr | None:
+def _joined(asked: Asked, node: exp.Expr) -> exp.Expr | None:
     if asked.dialect in ("oracle", "exasol"):
         raise asked.refusal(
             f"|| takes NULL for an empty text in {asked.dialect}, and is NULL in Spark", "write CONCAT_WS"
         )
+    for each in (node.this, node.expression):
+        written(asked, node, each)
+    return None
+
+
+def _together(asked: Asked, node: exp.Expr) -> exp.Expr | None:
+    """CONCAT and CONCAT_WS, which write a bool by one letter in PostgreSQL."""
+    if not means_the_same(type(node).__name__, asked.dialect):
+        raise asked.unknown(node)
+    for each in node.expressions:
+        if asked.dialect in POSTGRES and asked.is_bool(each):
+            message = f"{asked.sql(node)} writes a bool as t or f in {asked.dialect}, and Spark as true or false"
+            raise asked.refusal(message, "write CASE WHEN x THEN 't' ELSE 'f' END")
+        written(asked, node, each)
     return None
 
 
@@ -154,6 +187,8 @@ TEXTS: Mapping[str, Mapping[str, Rule] | Rule] = {
     "StrPosition": _position,
     "Length": _length,
     "DPipe": _joined,
+    "Concat": _together,
+    "ConcatWs": _together,
     "Like": _like,
     "ILike": _like,
     "RegexpLike": _matches,

@@ -308,7 +308,7 @@ def to_string(value: Any) -> str:
     if isinstance(value, float):
         return _float_text(value)
     if isinstance(value, Decimal):
-        return format(value, "f")
+        return format(value if value else value.copy_abs(), "f")  # Spark's decimals have no negative zero
     if isinstance(value, datetime.datetime):
         whole = value.isoformat(" ", "seconds")
         return whole + f".{value.microsecond:06d}".rstrip("0") if value.microsecond else whole

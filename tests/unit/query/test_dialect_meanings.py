@@ -100,6 +100,16 @@ MEANINGS: list[tuple[str, str, Any]] = [
     ("postgres", "max(to_hex(a + 155))", "ff"),
     ("duckdb", r"count_if(s LIKE 'a\bc%')", 0),
     ("postgres", "bool_or(a = ANY(ARRAY[7, 8]))", True),
+    ("duckdb", "count_if(a > 5) FILTER (WHERE a > 1000)", None),
+    ("duckdb", "count_if(n > 0)", 1),
+    ("snowflake", "count_if(a > 1000)", 0),
+    ("postgres", "max(sign(a) || 'x')", "1x"),
+    ("duckdb", "string_agg(sign(a), ';' ORDER BY id)", "1;-1;1"),
+    ("postgres", "max((d + INTERVAL '1 day')::text)", "2026-11-16 00:00:00"),
+    ("snowflake", "max((d + INTERVAL '1 day')::text)", "2026-11-16"),
+    ("postgres", "max(concat_ws('-', d + INTERVAL '2 hours' + INTERVAL '1 day', s))", "2026-11-16 02:00:00-abcabc"),
+    ("duckdb", "max(substring(s, 1, n))", "ab"),
+    ("duckdb", "max(substring(s, 2, length(s)))", "bcabc"),
 ]
 
 
@@ -143,6 +153,13 @@ def test_an_expression_means_what_it_means_in_its_system(
         ("oracle", "add_months(d, 1)", "is not translated from oracle"),
         ("exasol", "greatest(a, n)", "is not translated from exasol"),
         ("presto", "log(2, a)", "is not translated from presto"),
+        ("postgres", "f || 'x'", "writes a float as postgres does"),
+        ("duckdb", "concat_ws('-', f / 2, s)", "writes a float as duckdb does"),
+        ("duckdb", "string_agg(f, ',')", "writes a float as duckdb does"),
+        ("postgres", "concat_ws('-', a > 1, s)", "writes a bool as t or f"),
+        ("postgres", "date_trunc('month', d)::text", "writes a timestamp in postgres"),
+        ("duckdb", "substring(s, 3, n)", "has another meaning in duckdb than in Spark if n is below 0"),
+        ("postgres", "factorial(a)", "is not translated from postgres"),
     ],
 )
 def test_what_means_something_else_is_refused_by_name(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import pyarrow as pa
 
@@ -19,6 +20,9 @@ _ARROW = {
     "timestamp": pa.timestamp("us"),
     "binary": pa.binary(),
 }
+_DIGITS, _WIDE_DIGITS = 38, 76
+"""Of all numbers with so many digits, decimal128 and decimal256 hold each."""
+
 _KINDS = {arrow: kind for kind, arrow in _ARROW.items()}
 
 
@@ -71,6 +75,21 @@ def declared_type(table: Table, column: Column) -> Type:
     if column.type is None:
         raise SchemaError(f"column {column.name} of table {table.name} has no type; declare one")
     return column.type
+
+
+def cast_decimals(values: Any, wanted: pa.DataType) -> Any:
+    """Decimals in another type of decimals; `ArrowInvalid` if one does not fit.
+
+    Arrow moves the point without a look at what goes over the end of its words: 27737044 as a decimal(38, 35) is
+    628.2722..., so that numbers go by way of words that hold them.
+    """
+    given = values.type
+    digits = given.precision + max(wanted.scale - given.scale, 0)
+    if digits > _WIDE_DIGITS:
+        raise pa.ArrowInvalid(f"{given} may have more digits than fit {wanted}")
+    if digits > _DIGITS:
+        values = values.cast(pa.decimal256(_WIDE_DIGITS, max(wanted.scale, given.scale)))
+    return values.cast(wanted)
 
 
 def combined(column: pa.ChunkedArray) -> pa.Array:

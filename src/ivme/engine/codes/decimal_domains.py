@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary
 from ivme.engine.codes.domain import DictionaryValues, Domain, Nulls
+from ivme.errors import DataError
 from ivme.query.types import Type
 
 LARGE_DECIMALS = 2**62
@@ -27,11 +28,20 @@ class NarrowDecimals(Domain):
         super().__init__(type_)
         assert type_.scale is not None
         self._scale = type_.scale
+        assert type_.precision is not None
+        self.most = 10**type_.precision - 1
+        self.least = -self.most
 
     def _encode(self, array: pa.Array) -> Codes:
-        codes = np.array(_words(array)[:, 0])
+        words = _words(array)
+        codes = np.array(words[:, 0])
+        outside = (words[:, 1] != codes >> 63) | (codes < self.least) | (codes > self.most)
         if array.null_count:
-            codes[array.is_null().to_numpy(zero_copy_only=False)] = NULL_CODE
+            null = array.is_null().to_numpy(zero_copy_only=False)
+            codes[null] = NULL_CODE
+            outside &= ~null
+        if outside.any():
+            raise DataError(f"a value of type {self.type} has more digits")
         return codes
 
     def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:
@@ -69,7 +79,12 @@ class WideDecimals(DictionaryValues):
             codes[null] = NULL_CODE
             large &= ~null
         if large.any():
-            codes[large] = self.dictionary.encode(array.filter(pa.array(large)))
+            found = array.filter(pa.array(large))
+            try:
+                found.validate(full=True)
+            except pa.ArrowInvalid as error:
+                raise DataError(f"a value of type {self.type} has more digits: {error}") from None
+            codes[large] = self.dictionary.encode(found)
         return codes
 
     def _decode(self, codes: Codes, null: Nulls | None) -> pa.Array:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import arrow_type, combined
+from ivme.engine.codes.arrow_types import arrow_type, cast_decimals, combined
 from ivme.engine.codes.dictionary import NULL_CODE, Codes, Dictionary
 from ivme.engine.codes.value_check import INT_LIMIT, value_check
 from ivme.errors import DataError
@@ -98,6 +98,8 @@ class Domain(ABC):
         try:
             if self.type.kind == "decimal" and pa.types.is_integer(array.type):
                 array = array.cast(pa.decimal128(19, 0))
+            if self.type.kind == "decimal" and pa.types.is_decimal(array.type):
+                return cast_decimals(array, self.arrow_type)
             return array.cast(self.arrow_type, safe=self.type.kind != "float")
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(f"a column of {array.type} has no codes of type {self.type}: {error}") from None

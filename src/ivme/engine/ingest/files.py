@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ivme.engine.codes.arrow_types import arrow_schema
-from ivme.engine.ingest.text_columns import timestamps, with_rounded, with_timestamps
+from ivme.engine.ingest.text_columns import decimals, timestamps, with_decimals, with_rounded, with_timestamps
 from ivme.errors import DataError
 from ivme.query.model import Table
 
@@ -68,7 +68,7 @@ def _read(
         return data if schema is None or not round_floats else with_rounded(data, schema)
     if schema is None:
         return _read_texts(path, None, form, options)
-    texts = _as_texts(schema, pa.types.is_decimal) if round_floats else schema
+    texts = _as_texts(schema, pa.types.is_decimal)
     try:
         data = _read_texts(path, texts, form, options)
     except pa.ArrowException:
@@ -76,7 +76,7 @@ def _read(
         if zoned == texts:
             raise
         data = with_timestamps(_read_texts(path, zoned, form, options), schema)
-    return with_rounded(data, schema) if round_floats else data
+    return with_rounded(data, schema) if round_floats else with_decimals(data, schema)
 
 
 def _as_texts(schema: pa.Schema, is_text: Callable[[pa.DataType], bool]) -> pa.Schema:
@@ -94,7 +94,7 @@ def _read_texts(path: Any, schema: pa.Schema | None, form: str, options: Mapping
     data = json.read_json(path, parse_options=told)
     if schema is None:
         return data
-    names = data.column_names
+    names, data = data.column_names, with_decimals(data, schema)
     return data.cast(pa.schema([(schema if n in schema.names else data.schema).field(n) for n in names]))
 
 
@@ -169,6 +169,8 @@ def _casts(texts: pa.ChunkedArray, wanted: pa.DataType) -> bool:
     try:
         if pa.types.is_timestamp(wanted):
             timestamps(texts)
+        elif pa.types.is_decimal(wanted):
+            decimals(texts, wanted)
         else:
             texts.cast(wanted)
     except pa.ArrowException:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, declared_type
+from ivme.engine.codes.arrow_types import arrow_schema, arrow_type, cast_decimals, declared_type
 from ivme.engine.codes.nested_values import arrow_array
 from ivme.engine.codes.value_check import checked
 from ivme.engine.ingest.files import names_file, read_path
@@ -247,7 +247,8 @@ def _cast(values: pa.Array | pa.ChunkedArray, wanted: pa.DataType) -> pa.Array |
 def _cast_exactly(values: Any, wanted: pa.DataType) -> pa.Array | pa.ChunkedArray | None:
     if pa.types.is_decimal(wanted) and pa.types.is_integer(values.type):
         values = values.cast(pa.decimal128(20, 0))
-        return values.cast(pa.decimal128(min(20 + wanted.scale, 38), wanted.scale)).cast(wanted)
+    if pa.types.is_decimal(wanted) and pa.types.is_decimal(values.type):
+        return cast_decimals(values, wanted)
     result = values.cast(wanted)
     if pa.types.is_timestamp(values.type) and pa.types.is_date(wanted):
         return result if result.cast(pa.timestamp("us")).equals(values.cast(pa.timestamp("us"))) else None
@@ -283,11 +284,17 @@ scalar imports pandas, a quarter of a second."""
 
 
 def _is_valid(array: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether no value is one that Arrow holds and a column does not: NaN, -2**63, the year 10000."""
+    """Whether no value is one that Arrow holds and a column does not: NaN, -2**63, the year 10000, too many digits."""
     import pyarrow.compute as pc  # which takes longer to load than the rest of Arrow
 
     if pa.types.is_floating(array.type):
         return not pc.any(pc.is_nan(array)).as_py()
+    if pa.types.is_decimal(array.type):
+        try:
+            array.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
     if array.type not in _RANGES:
         return True
     bounds = pc.min_max(array)

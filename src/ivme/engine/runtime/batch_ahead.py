@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
 from ivme.engine.runtime.batch import Batch
-from ivme.engine.runtime.record_batches import EncodedBatches, EncodedPart, PartAhead
+from ivme.engine.runtime.record_batches import MANY_ROWS, EncodedBatches, EncodedPart, PartAhead
 from ivme.engine.runtime.runtime import Runtime
 
 Change = tuple[str, Any, Any]
 """A table, rows, and their weight."""
+
+_PLAIN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, type(None)})
+"""Values that do not change."""
 
 
 class BatchAhead(Batch):
@@ -33,13 +37,19 @@ class BatchAhead(Batch):
     def _begin(self, table: str, rows: Any, weight: Any) -> PartAhead | None:
         return self._encoded.begin(table, rows, weight) if type(rows) in (pa.RecordBatch, pa.Table) else None
 
-    def take_all(self) -> None:
-        """Copies what has not been copied: the giver of the rows may change them from here on."""
+    def take_all(self) -> bool:
+        """Copies what has not been copied: the giver of the rows may change them from here on.
+
+        False if something is of a kind that is not copied: it has to be applied before its giver is asked for more.
+        """
         begun, self._begun = self._begun, []
         try:
-            self._taken = [_taken(change, part) for change, part in begun]
+            taken = [_taken(change, part) for change, part in begun]
         except Exception as error:
             self._failure = error
+            return True
+        self._taken = [change if part is None else part for (change, _), part in zip(begun, taken, strict=True)]
+        return all(part is not None for part in taken)
 
     def make_all(self) -> None:
         """Applies all changes, or none."""
@@ -65,24 +75,42 @@ class BatchAhead(Batch):
         self._begun, self._taken = [], []
 
 
-def _taken(change: Change, begun: PartAhead | None) -> Change | EncodedPart:
+def _taken(change: Change, begun: PartAhead | None) -> Change | EncodedPart | None:
+    """A change that stays as it is whatever its giver does; None if that cannot be told."""
     part = None if begun is None else EncodedBatches.taken(begun)
+    if part is not None:
+        return part
     table, rows, weight = change
-    return (table, _own(rows), _own(weight)) if part is None else part
+    own = _own(rows)
+    if own is None or type(weight) is not int:
+        return None
+    return table, own, weight
 
 
 def _own(rows: Any) -> Any:
-    """Rows, or weights, that stay as they are when whoever gave them uses the memory again."""
-    if isinstance(rows, list):
-        return [copy.copy(row) if isinstance(row, dict | list) or is_dataclass(row) else row for row in rows]
+    """A copy of Arrow data, or of a few rows of plain values in a list; None of all else.
+
+    Iterators read what they stand for later, and many kinds of rows share memory with something else.
+    """
+    if isinstance(rows, list) and len(rows) <= MANY_ROWS:
+        own = [_own_row(row) for row in rows]
+        return None if None in own else own
     if isinstance(rows, pa.RecordBatch):
         return _own(pa.Table.from_batches([rows]))
     if isinstance(rows, pa.Table):
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(unify_dictionaries=True)
-        with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
-            stream.write_table(rows)
+        try:
+            with pa.ipc.new_stream(sink, rows.schema, options=options) as stream:
+                stream.write_table(rows)
+        except pa.ArrowException:  # what is wrong with the rows is said when they are applied
+            return None
         return pa.ipc.open_stream(sink.getvalue()).read_all()
-    if hasattr(rows, "__array_interface__") or type(rows).__module__.partition(".")[0] in ("pandas", "polars"):
-        return copy.deepcopy(rows)
-    return rows
+    return None
+
+
+def _own_row(row: Any) -> Any:
+    if type(row) not in (tuple, list, dict):
+        return None
+    values = row.values() if type(row) is dict else row
+    return copy.copy(row) if all(type(value) in _PLAIN for value in values) else None

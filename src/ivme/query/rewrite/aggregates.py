@@ -40,6 +40,9 @@ def _without_filter(node: exp.Expr) -> exp.Expr | None:
             each.set("this", _where(condition, each.this))
     elif isinstance(aggregate, exp.ArgMax | exp.ArgMin):
         aggregate.set("expression", _where(condition, aggregate.expression))
+    elif isinstance(aggregate, exp.Anonymous):  # the parser has no class for MEAN, EVERY, SOME and STD
+        for value in aggregate.expressions[:1]:
+            aggregate.set("expressions", [_filtered(condition, value), *aggregate.expressions[1:]])
     else:
         aggregate.set("this", _filtered(condition, aggregate.this))
     return aggregate
