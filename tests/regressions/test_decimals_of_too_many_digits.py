@@ -68,9 +68,7 @@ def test_a_number_of_a_csv_file_with_too_many_digits_is_refused(
 @pytest.mark.parametrize(("precision", "scale"), [(8, 2), (18, 4), (18, 0), (19, 3), (30, 4), (38, 0)])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_numbers_of_arrow_with_too_many_digits_are_refused(
-    precision: int, scale: int, rows: int, threads: int
-) -> None:
+def test_numbers_of_arrow_with_too_many_digits_are_refused(precision: int, scale: int, rows: int, threads: int) -> None:
     most = 10**precision - 1
     db = table_of(f"{precision}, {scale}", threads=threads)
     for number in (most + 1, -most - 1, 2**64 + 5, -(2**64), 2**63, -(2**63), 2**127 - 1):

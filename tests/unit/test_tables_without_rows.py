@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -147,6 +149,41 @@ def test_refused_rows_are_not_counted() -> None:
             db.apply_batches([[("events", [(1, "a", "n")], 1), ("events", [("one", "a", "n")], 1)]])
         assert size("table events") == 3
         assert dict(db.view("kinds").items()) == {("a", 2): 1, ("b", 1): 1}
+
+
+def _with(column: str, value: pa.Array) -> pa.RecordBatch:
+    """Rows whose last one has another value in a column."""
+    values = {
+        "user": pa.array(range(90)),
+        "price": pa.array([Decimal("1.25")] * 90, pa.decimal128(4, 2)),
+        "ratio": pa.array([0.5] * 90),
+        "note": pa.array(["n"] * 90),
+    }
+    values[column] = pa.concat_arrays([values[column].slice(1), value])
+    return pa.record_batch(values)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("price", pa.Array.from_buffers(pa.decimal128(4, 2), 1, [None, pa.py_buffer((12345).to_bytes(16, "little"))])),
+        ("ratio", pa.array([math.nan])),
+        ("note", pa.array([b"\xff"]).view(pa.string())),
+        ("user", pa.array([-(2**63)])),
+    ],
+)
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_columns_that_no_view_reads_are_checked(column: str, value: pa.Array, keep_rows: bool) -> None:
+    declared = {"user": "int", "price": "decimal(4, 2)", "ratio": "float", "note": "string"}
+    with Database() as db:
+        db.create_table("events", declared, append_only=True, keep_rows=keep_rows)
+        db.create_view("n", "SELECT COUNT(*) AS n FROM events")
+        good = _with("user", pa.array([7]))
+        db.insert("events", good)
+        with pytest.raises(DataError):
+            db.insert("events", _with(column, value))
+        db.insert("events", good)
+        assert db.view("n").scalar() == 180
 
 
 def test_rows_take_no_memory() -> None:
