@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,7 +43,7 @@ def test_an_option_that_is_no_bool_is_refused(option: str) -> None:
     """Any text counts as true in Python: "no" declared a table append-only."""
     with Database() as db:
         with pytest.raises(SchemaError, match=f"table events: {option} must be True or False; it is 'no'"):
-            db.create_table("events", EVENTS, **{option: "no"})
+            db.create_table("events", EVENTS, **{option: "no"})  # type: ignore[arg-type]
         db.create_table("events", EVENTS)
 
 
@@ -64,12 +65,13 @@ def test_rows_that_no_view_takes_are_lost_with_a_warning(form: str) -> None:
     rows = [(1, "a", "n")] if form == "one row" else [(number, "a", "n") for number in range(9)]
     with Database() as db:
         db.create_table("events", EVENTS, keep_rows=False)
+        columns = dict(zip(EVENTS, map(list, zip(*rows, strict=True)), strict=True))
+        given = pa.table(columns) if form == "Arrow" else rows
+        take = (
+            partial(db.apply_batches, [{"events": rows}]) if form == "batches" else partial(db.insert, "events", given)
+        )
         with pytest.warns(UserWarning, match="table events keeps no rows and has no views"):
-            if form == "batches":
-                db.apply_batches([{"events": rows}])
-            else:
-                data = [*zip(*rows, strict=True)]
-                db.insert("events", rows if form != "Arrow" else pa.table(dict(zip(EVENTS, map(list, data), strict=True))))
+            take()
 
 
 def test_changes_of_rows_that_are_not_kept_say_what_is_possible() -> None:

@@ -148,6 +148,8 @@ def read_delete(source: SqlText, node: exp.Expr) -> Delete:
     """DELETE from one table."""
     if not isinstance(node, exp.Delete):
         raise source.unsupported("this is not a DELETE", source.tokens[0].start, _DELETE)
+    if not node.args.get("this") and node.args.get("tables"):
+        raise source.unsupported("FROM is missing behind DELETE", node.args["tables"][0], _DELETE)
     refuse_other_arguments(source, node, ("this", "where", "returning"), _ONE)
     where, returning = node.args.get("where"), read_returning(source, node.args.get("returning"))
     table = plain_table(source, node.this, _DELETE, ("alias",))
