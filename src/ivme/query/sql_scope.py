@@ -113,8 +113,9 @@ def _alias_in_where(identifier: exp.Identifier) -> str:
 def _as_a_text(identifier: exp.Identifier, instead: str) -> str:
     """The advice, and that a word which is compared with something may be a text without its quotes."""
     column = identifier.parent
-    is_bare = isinstance(column, exp.Column) and column.args.get("table") is None
-    if not is_bare or not isinstance(column.parent, exp.EQ | exp.NEQ | exp.In) or not instead.startswith("use one of"):
+    if not isinstance(column, exp.Column) or column.args.get("table") or not instead.startswith("use one of"):
+        return instead
+    if not isinstance(column.parent, exp.EQ | exp.NEQ | exp.In):
         return instead
     return f"{instead}; if it is a text, write '{identifier.name}'"
 
