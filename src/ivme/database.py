@@ -371,7 +371,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             return self._runtime.catalog.positions.of(source)
 
     def checkpoint(self) -> None:
-        """Writes a snapshot of all tables, for a faster opening, as ivme does when the log has grown; none in memory."""
+        """Writes a snapshot of all tables, for a faster opening, as ivme does when a log has grown; not in memory."""
         self.definitions.check_open()
         if self.definitions.store is not None:
             self.definitions.store.snapshot()
