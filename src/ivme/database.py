@@ -127,8 +127,8 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
 
         A primary key is enforced. `references={"customer": "customers"}`, `unique` (columns, or lists of them) and
         `not_null` are promises that plans and bounds rely on; `check_promises` checks them. `defaults` are the values
-        of columns that a row leaves out, as in {"n": 0, "at": "now()"}. With `keep_rows=False` rows go into the views
-        on the table, which are created before its first rows, and are not kept.
+        of columns that a row leaves out, as in {"n": 0, "at": "now()"}. With `keep_rows=False` the table forgets its
+        rows once its views have them: create these first; the table is append-only, and cannot be read.
         """
         if self._is_left(name, if_not_exists=if_not_exists, replace=replace):
             return
@@ -368,10 +368,7 @@ class Database(Altering, Clocked, ShownDatabase, SingleChanges):
             return self._runtime.catalog.positions.of(source)
 
     def checkpoint(self) -> None:
-        """Writes a snapshot of all tables, so that opening the directory need not read the log.
-
-        ivme does this by itself when the log has grown. In memory it does nothing.
-        """
+        """Writes a snapshot of all tables, for a faster opening, as ivme does when a log has grown; not in memory."""
         self.definitions.check_open()
         if self.definitions.store is not None:
             self.definitions.store.snapshot()

@@ -41,7 +41,10 @@ def read_tables(tables: Tables | None) -> tuple[Table, ...]:
             check_table(each)
         return declared
     if isinstance(tables, str | bytes) or not isinstance(tables, Iterable):
-        raise SchemaError(f"tables must map names to schemas, or list Table objects; it is {tables!r}")
+        raise SchemaError(
+            f"tables must map names to schemas, or list Table objects; it is {tables!r}; over the tables of a "
+            'database, run db.sql("EXPLAIN SELECT ...")'
+        )
     found = tuple(tables)
     for each in found:
         if not isinstance(each, Table):

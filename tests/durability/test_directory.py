@@ -89,7 +89,7 @@ def test_files_of_others_beside_the_database_are_left_alone(tmp_path: Path) -> N
 
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageError, match="cannot be a database's directory"):
+    with pytest.raises(StorageError, match="cannot be a database's directory: there is a file of that name"):
         Database(tmp_path / "file")
 
 

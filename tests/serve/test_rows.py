@@ -29,6 +29,17 @@ def test_a_request_for_what_is_not_there_has_no_rows(steady: httpx.Client) -> No
     assert (200, []) == (found.status_code, found.json()["rows"])
 
 
+def test_what_is_nearly_right_is_answered_with_what_to_send(client: httpx.Client) -> None:
+    limited = client.get("/views/all_flights", params={"limit": 2})
+    assert (422, True) == (limited.status_code, "did you mean _limit?" in limited.json()["error"])
+    got = client.get("/tables/flights/changes")
+    assert (405, True) == (got.status_code, got.json()["error"].endswith("; it takes POST"))
+    short = client.post("/tables/flights/changes", json={"insert": [["a"]]})
+    assert (422, True) == (short.status_code, "it has 1 value; there are 3 columns" in short.json()["error"])
+    made = client.post("/tables", json={"name": "t", "columns": {"a": "int"}, "keep_rows": "no"})
+    assert (422, True) == (made.status_code, "keep_rows of a table must be true or false" in made.json()["error"])
+
+
 def test_an_aggregate_over_nothing_is_a_row(steady: httpx.Client) -> None:
     assert [[0]] == steady.get("/views/departures", params={"src": 99}).json()["rows"]
 

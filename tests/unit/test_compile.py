@@ -71,6 +71,7 @@ def test_tables_may_be_declared_in_several_ways(tables: Any) -> None:
         ({"R": [1]}, "names of its columns as strings"),
         ({3: ["a"]}, "the name of a table must be a string"),
         ({"S": table("R", ["a"])}, "use one name"),
+        (ivme.Database(), r'over the tables of a database, run db.sql\("EXPLAIN SELECT'),
         (7, "tables must map names to schemas"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,6 +38,64 @@ def database_with_rows(rows: int = 3) -> Database:
 def test_what_could_not_be_enforced_is_not_declared(promised: dict[str, object], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         Database().create_table("events", EVENTS, keep_rows=False, **promised)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["keep_rows", "append_only", "static"])
+def test_an_option_that_is_no_bool_is_refused(option: str) -> None:
+    """Any text counts as true in Python: "no" declared a table append-only."""
+    with Database() as db:
+        with pytest.raises(SchemaError, match=f"table events: {option} must be True or False; it is 'no'"):
+            db.create_table("events", EVENTS, **{option: "no"})  # type: ignore[arg-type]
+        db.create_table("events", EVENTS)
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ("keep_rows = maybe", "write keep_rows = true or keep_rows = false"),
+        ("keeprows = false", "did you mean keep_rows"),
+        ("fillfactor = 70", "the options of a table are append_only, static, keep_rows"),
+    ],
+)
+def test_an_option_in_sql_that_is_not_known_is_answered_with_what_to_write(option: str, instead: str) -> None:
+    with pytest.raises(UnsupportedError, match=instead):
+        Database().sql(f"CREATE TABLE events (id INT) WITH ({option})")
+
+
+@pytest.mark.parametrize("form", ["one row", "rows", "Arrow", "batches"])
+def test_rows_that_no_view_takes_are_lost_with_a_warning(form: str) -> None:
+    rows = [(1, "a", "n")] if form == "one row" else [(number, "a", "n") for number in range(9)]
+    with Database() as db:
+        db.create_table("events", EVENTS, keep_rows=False)
+        columns = dict(zip(EVENTS, map(list, zip(*rows, strict=True)), strict=True))
+        given = pa.table(columns) if form == "Arrow" else rows
+        take = (
+            partial(db.apply_batches, [{"events": rows}]) if form == "batches" else partial(db.insert, "events", given)
+        )
+        with pytest.warns(UserWarning, match="table events keeps no rows and has no views"):
+            take()
+
+
+def test_changes_of_rows_that_are_not_kept_say_what_is_possible() -> None:
+    with database_with_rows() as db:
+        for text in ("DELETE FROM events WHERE user = 1", "UPDATE events SET kind = 'c'", "TRUNCATE TABLE events"):
+            with pytest.raises(IvmeError, match="none can be changed or deleted: only insert into it"):
+                db.sql(text)
+        with pytest.raises(IvmeError, match="cannot be altered after its first rows"):
+            db.add_column("events", "more", "int")
+
+
+def test_promises_of_other_tables_are_checked_before_those_of_rows_that_are_not_kept() -> None:
+    with Database() as db:
+        db.create_table("events", {"id": "int"}, unique=["id"], keep_rows=False)
+        db.create_view("n", "SELECT COUNT(*) AS n FROM events")
+        db.create_table("users", {"id": "int"}, unique=["id"])
+        db.insert("events", [(1,)])
+        with pytest.raises(PlanError, match="table events keeps no rows"):
+            db.check_promises()
+        db.insert("users", [(1,), (1,)])
+        with pytest.raises(DataError, match="of table users is declared UNIQUE"):
+            db.check_promises()
 
 
 def test_a_primary_key_in_sql_is_refused_at_its_place() -> None:

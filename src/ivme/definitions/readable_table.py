@@ -33,6 +33,10 @@ class ReadableTable(ABC):
     def to_arrow(self) -> pa.Table:
         """The rows as an Arrow table; a row of multiplicity m occurs m times."""
 
+    def rows(self) -> list[Row]:
+        """All rows, in no particular order."""
+        return list(self)
+
     def to_pandas(self) -> pandas.DataFrame:
         """The rows as a pandas DataFrame."""
         return pandas_frame(self.to_arrow())

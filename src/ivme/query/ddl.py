@@ -8,6 +8,7 @@ Read are columns with their types, PRIMARY KEY, UNIQUE, NOT NULL, REFERENCES and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 
 from sqlglot import exp
 
@@ -110,6 +111,13 @@ def read_options(source: SqlText, properties: exp.Expr | None) -> dict[str, bool
         name = part.name.lower() if type(part) is exp.Property else ""
         value = str(part.args["value"].this).lower() if name in _OPTIONS else ""
         if value not in ("true", "false"):
-            raise source.unsupported(f"{part.sql(dialect=DIALECT)} is not supported", part, _CREATE)
+            told = f"write {name} = true or {name} = false" if name in _OPTIONS else _other_option(part)
+            raise source.unsupported(f"{part.sql(dialect=DIALECT)} is not supported", part, told)
         options[name] = value == "true"
     return options
+
+
+def _other_option(part: exp.Expr) -> str:
+    """What to do about an option that tables do not have."""
+    near = get_close_matches(part.name.lower(), _OPTIONS, n=1) if type(part) is exp.Property else []
+    return f"did you mean {near[0]}?" if near else f"leave it out; the options of a table are {', '.join(_OPTIONS)}"

@@ -48,6 +48,8 @@ _VALUED = (
 )
 """Constraints that give a column a value by themselves."""
 
+_CHECKED = "leave it out; CREATE VIEW broken AS SELECT * FROM table WHERE NOT (condition) shows the rows that break it"
+
 
 def _read_column(source: SqlText, node: exp.ColumnDef, found: Constraints, usage: str) -> None:
     for kind in (constraint.args.get("kind") for constraint in node.args.get("constraints") or ()):
@@ -62,6 +64,7 @@ def _read_column(source: SqlText, node: exp.ColumnDef, found: Constraints, usage
         elif not isinstance(kind, exp.CommentColumnConstraint | exp.DefaultColumnConstraint):
             told = "a constraint" if kind is None else kind.sql(dialect=DIALECT)
             instead = "leave it out, and give the value in INSERT" if isinstance(kind, _VALUED) else usage
+            instead = _CHECKED if isinstance(kind, exp.CheckColumnConstraint) else instead
             raise source.unsupported(f"{told} of the column {node.name} is not supported", node, instead)
 
 
@@ -76,7 +79,8 @@ def _read_constraint(source: SqlText, node: exp.Expr, part: exp.Expr, found: Con
         columns = tuple(_names(node.expressions))
         found.references.append(_reference(source, columns, node.args["reference"], usage))
     else:
-        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not supported", part, usage)
+        instead = _CHECKED if isinstance(node, exp.CheckColumnConstraint) else usage
+        raise source.unsupported(f"{node.sql(dialect=DIALECT)} is not supported", part, instead)
 
 
 def _reference(source: SqlText, columns: tuple[str, ...], node: exp.Expr, usage: str) -> ForeignKey:

@@ -46,7 +46,7 @@ _CLAUSES = {
     "laterals": ("LATERAL", "store the exploded rows as a separate table"),
     "sample": ("TABLESAMPLE", "sample the rows when reading the view"),
     "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
-    "into": ("INTO", _SELECT),
+    "into": ("INTO", "write CREATE TABLE name AS SELECT ..., or CREATE VIEW name AS SELECT ..."),
 }
 
 

@@ -36,6 +36,10 @@ def _at(before: Token, token: Token, has_from: bool) -> str | None:
     word = before.text.upper()
     if token.text.lower() in TYPES:
         return TYPES[token.text.lower()]
+    if token.text == "~":
+        return "write a RLIKE 'pattern', or say that the text is PostgreSQL's: dialect='postgres'"
+    if word == "IGNORE" and token.token_type == TokenType.INTO:
+        return "write INSERT INTO table VALUES (...) ON CONFLICT DO NOTHING"
     if word == "TOP" and token.text.isdigit():
         return f"write LIMIT {token.text} at the end of the query"
     if word in ("FORM", "FRM", "FRON") and not has_from:

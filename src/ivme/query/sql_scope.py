@@ -89,6 +89,37 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"use one of {', '.join(folded.values())}" if folded else ""
 
 
+def meant(identifier: exp.Identifier, known: Iterable[str]) -> str:
+    """Advice about the name of a column that is not: an alias in WHERE, a text without quotes, or a known name."""
+    return _alias_in_where(identifier) or _as_a_text(identifier, nearest(identifier.name, known))
+
+
+def _alias_in_where(identifier: exp.Identifier) -> str:
+    """What to write for the alias of a column of SELECT in its WHERE, which is evaluated before; nothing for others."""
+    where = identifier.find_ancestor(exp.Where, exp.Select)
+    select = where.parent if isinstance(where, exp.Where) else None
+    if not isinstance(select, exp.Select):
+        return ""
+    for item in select.selects:
+        if isinstance(item, exp.Alias) and item.alias.lower() == identifier.name.lower():
+            if item.find(exp.Window):
+                return f"write QUALIFY in place of WHERE: {item.alias} is computed after WHERE"
+            if item.find(exp.AggFunc):
+                return f"write HAVING in place of WHERE: {item.alias} is computed after WHERE"
+            return f"WHERE does not know {item.alias}, which SELECT computes after it: write the expression there"
+    return ""
+
+
+def _as_a_text(identifier: exp.Identifier, instead: str) -> str:
+    """The advice, and that a word which is compared with something may be a text without its quotes."""
+    column = identifier.parent
+    if not isinstance(column, exp.Column) or column.args.get("table") or not instead.startswith("use one of"):
+        return instead
+    if not isinstance(column.parent, exp.EQ | exp.NEQ | exp.In):
+        return instead
+    return f"{instead}; if it is a text, write '{identifier.name}'"
+
+
 def rename_one(source: SqlText) -> str:
     """What to do about two columns of one name: those of a star have no place for another one."""
     return (
@@ -255,7 +286,7 @@ class Scope:
         aliases = [self.occurrences[occurrence].alias for occurrence in searched]
         tables = ", ".join([alias for alias in aliases if _is_given(alias)] or aliases)
         return self.source.unknown(
-            f"there is no column {identifier.name!r} in {tables}", identifier, nearest(identifier.name, columns)
+            f"there is no column {identifier.name!r} in {tables}", identifier, meant(identifier, columns)
         )
 
     def column_names(self, occurrence: int) -> list[str]:

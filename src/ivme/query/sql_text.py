@@ -201,6 +201,8 @@ def parameter_refusal(source: SqlText, node: exp.Expr) -> QueryError:
     """The refusal of a parameter in a place where there cannot be one, or whose name is a number."""
     if node.name.isdigit():
         return source.unsupported(f"the parameter ${node.name} has a number for a name", node, NAMED)
+    if isinstance(node, exp.Parameter) and node.name:
+        return source.unsupported(f"a parameter is not written @{node.name}", node, NAMED)
     name = f":{node.name}" if node.this else "?"
     instead = "compare it for equality with a column, as in WHERE column = :name"
     return source.unsupported(f"the parameter {name} is not allowed here", node, instead)

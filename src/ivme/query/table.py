@@ -107,6 +107,10 @@ class Table:
         names = [column.name.lower() for column in self.columns]
         if not self.name:
             raise SchemaError("a table needs a name")
+        for option in ("append_only", "static", "keep_rows"):
+            if not isinstance(getattr(self, option), bool):
+                told = getattr(self, option)
+                raise SchemaError(f"table {self.name}: {option} must be True or False; it is {told!r}")
         for name in names:
             if names.count(name) > 1:
                 raise SchemaError(f"table {self.name} has two columns named {name!r}")
@@ -202,7 +206,7 @@ def table(
         name,
         columns,
         primary_key=None if primary_key is None else _names(primary_key),
-        append_only=append_only or not keep_rows,
+        append_only=append_only or keep_rows is False,
         static=static,
         keep_rows=keep_rows,
         rows=rows,

@@ -161,7 +161,9 @@ async def _measure(database: Database, activity: Activity) -> None:
 async def _unknown(request: Request, error: Exception) -> Response:
     """No endpoint has this path, or this method; said as all refusals are."""
     assert isinstance(error, HTTPException)
-    message = f"there is nothing at {request.method} {request.url.path}; /openapi.json lists what there is"
+    allowed = (error.headers or {}).get("Allow")
+    told = f"it takes {allowed}" if allowed else "/openapi.json lists what there is"
+    message = f"there is nothing at {request.method} {request.url.path}; {told}"
     return Response(Problem(error.status_code, message).body(), error.status_code, error.headers, JSON)
 
 

@@ -83,7 +83,8 @@ def read_asked(view: View, pairs: list[tuple[str, str]], known: tuple[str, ...] 
         elif name in known:
             special[name] = text
         else:
-            raise Problem(422, f"view {view.name} has no parameter {name}; {view.asked.signature()}")
+            meant = f"; did you mean _{name}?" if f"_{name}" in known else ""
+            raise Problem(422, f"view {view.name} has no parameter {name}; {view.asked.signature()}{meant}")
     if known != FOLLOWING or parameters:
         parameters = {**view.asked.defaults, **parameters}
     missing = [name for name in types if name not in parameters]

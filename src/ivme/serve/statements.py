@@ -150,7 +150,8 @@ def _declared(given: Any) -> dict[str, Any]:
         )
     for name, value in given.items():
         if not _has_type(value, known[name]):
-            raise Problem(422, f"{name} of a table is not as it should be; /docs says how it is written")
+            told = "be true or false" if known[name]["type"] == "boolean" else "be as /docs says"
+            raise Problem(422, f"{name} of a table must {told}")
     defaults = {name: untagged(f"the default of {name}", value) for name, value in given.get("defaults", {}).items()}
     return {**given, "defaults": defaults}
 

@@ -19,6 +19,7 @@ from ivme.serve.grants import Grant
 from ivme.serve.problem import Problem
 from ivme.serve.tagged_values import untagged
 from ivme.serve.values import json_reader
+from ivme.shown_table import counted
 
 Step = Mapping[str, Any]
 
@@ -205,7 +206,7 @@ def _is_plain(rows: list[Any], types: list[Type]) -> bool:
 def _read_row(row: Any, readers: list[Any], by_name: Mapping[str, Any]) -> Any:
     if isinstance(row, list):
         if len(row) != len(readers):
-            raise Problem(422, f"it has {len(row)} values; there are {len(readers)} columns")
+            raise Problem(422, f"it has {counted(len(row), 'value')}; there are {len(readers)} columns")
         return tuple(read(value) for read, value in zip(readers, row, strict=True))
     if isinstance(row, dict):
         return {name: by_name.get(name.lower(), _same)(value) for name, value in row.items()}

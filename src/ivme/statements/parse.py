@@ -40,8 +40,12 @@ _UNNEEDED = {
     "ANALYZE": "leave it out: plans need no statistics; EXPLAIN ANALYZE SELECT ... counts what a query costs",
     "VACUUM": "leave it out: deleted rows leave nothing behind",
     "USE": "leave it out: there is one namespace, without schemas",
+    "SET": "leave it out: there are no settings; options are given to ivme.Database(...) and create_view(...)",
+    "REPLACE": "write INSERT OR REPLACE INTO table ...",
+    "GRANT": "leave it out: tokens of the server say who may read and write what; docs/serving.md shows them",
+    "CALL": "leave it out: there are no procedures; change tables from Python, in one db.batch()",
 }
-"""Statements of other systems that ivme does not need, and why."""
+"""Statements of other systems that ivme does not need, or has in another form, and what to do instead."""
 
 _BEGINNINGS = f"begin it with {', '.join(_WORDS[:-1])} or {_WORDS[-1]}"
 

@@ -18,6 +18,7 @@ _UPDATE = "write UPDATE table SET column = value, ... [WHERE condition]"
 _DELETE = "write DELETE FROM table [WHERE condition]"
 _COPY = "write COPY table FROM 'file.parquet' [(FORMAT csv, HEADER true, DELIMITER ';')]"
 _ONE = "use MERGE INTO ... USING ... for a change that depends on other tables, or a subquery in WHERE"
+_NO_LIMIT = "leave it out: rows have no order, so say which ones in WHERE"
 _QUERIES = (TokenType.SELECT, TokenType.WITH)
 _RETURNING = TokenType.RETURNING
 
@@ -118,11 +119,16 @@ def _rows(source: SqlText, node: exp.Expr | None) -> Values | Select | File:
     return file_of(query) or query
 
 
+def _beside(node: exp.Expr) -> str:
+    """What to write in place of what an UPDATE or DELETE has beside its condition."""
+    return _NO_LIMIT if node.args.get("limit") or node.args.get("order") else _ONE
+
+
 def read_update(source: SqlText, node: exp.Expr) -> Update:
     """UPDATE of one table."""
     if not isinstance(node, exp.Update):
         raise source.unsupported("this is not an UPDATE", source.tokens[0].start, _UPDATE)
-    refuse_other_arguments(source, node, ("this", "expressions", "where", "returning"), _ONE)
+    refuse_other_arguments(source, node, ("this", "expressions", "where", "returning"), _beside(node))
     where = node.args.get("where")
     table = plain_table(source, node.this, _UPDATE, ("alias",))
     values, returning = assignments(source, node.expressions, table), read_returning(source, node.args.get("returning"))
@@ -148,7 +154,9 @@ def read_delete(source: SqlText, node: exp.Expr) -> Delete:
     """DELETE from one table."""
     if not isinstance(node, exp.Delete):
         raise source.unsupported("this is not a DELETE", source.tokens[0].start, _DELETE)
-    refuse_other_arguments(source, node, ("this", "where", "returning"), _ONE)
+    if not node.args.get("this") and node.args.get("tables"):
+        raise source.unsupported("FROM is missing behind DELETE", node.args["tables"][0], _DELETE)
+    refuse_other_arguments(source, node, ("this", "where", "returning"), _beside(node))
     where, returning = node.args.get("where"), read_returning(source, node.args.get("returning"))
     table = plain_table(source, node.this, _DELETE, ("alias",))
     return Delete(source, table, None if where is None else where.this, returning)

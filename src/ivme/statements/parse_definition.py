@@ -53,7 +53,15 @@ def select_of(source: SqlText, first: Token) -> Select:
     return Select(replace(source, tokens=tokens), first.start, tokens[-1].end + 1)
 
 
-_NO_INDEX = "leave it out: ivme makes the indexes that views need; to read a view by a key, write WHERE key = :key"
+_OTHERS = {
+    "INDEX": "leave it out: ivme makes the indexes that views need; to read a view by a key, write WHERE key = :key",
+    "SCHEMA": "leave it out: there is one namespace, without schemas",
+    "DATABASE": "leave it out: ivme.Database(path) makes one",
+    "FUNCTION": "write db.create_function(name, function, arguments=[...], returns=...) in Python",
+    "TRIGGER": "follow a view from Python: view.subscribe(function) is called with each of its changes",
+    "SEQUENCE": "leave it out, and give the values in INSERT",
+}
+"""What other systems create, and what to do instead."""
 
 
 def read_create(source: SqlText) -> Statement:
@@ -61,7 +69,7 @@ def read_create(source: SqlText) -> Statement:
     words = [token.text.upper() for token in source.tokens[:6]]
     kind = next((word for word in words if word in ("VIEW", "TABLE")), None)
     if kind is None:
-        instead = _NO_INDEX if "INDEX" in words else f"{_TABLE}; {_VIEW}"
+        instead = next((_OTHERS[word] for word in words if word in _OTHERS), f"{_TABLE}; {_VIEW}")
         raise source.unsupported("only tables and views can be created", source.tokens[0].start, instead)
     instead = _VIEW if kind == "VIEW" else _TABLE
     head, query = _parts(source, instead)

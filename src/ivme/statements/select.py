@@ -12,7 +12,8 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from sqlglot import exp
+from sqlglot import ErrorLevel, exp
+from sqlglot.errors import UnsupportedError as UnsupportedForm
 
 from ivme.definitions.table_rows import TableRows
 from ivme.engine.codes.arrow_types import arrow_type
@@ -201,7 +202,11 @@ def _normal(text: str) -> tuple[object, ...]:
     """What a text says, however it is laid out."""
     source, node = one_statement(text)
     defaults = [(each.parameter, source.text[each.start : each.end]) for each in source.defaults]
-    return (node.sql(dialect=DIALECT, comments=False), tuple(defaults), tuple(source.lists.items()))
+    try:
+        said = node.sql(dialect=DIALECT, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except UnsupportedForm:  # a part of the text would be lost, and sqlglot would log it
+        said = text
+    return (said, tuple(defaults), tuple(source.lists.items()))
 
 
 @lru_cache(maxsize=8192)

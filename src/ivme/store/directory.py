@@ -70,6 +70,8 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for path in missing:
             system.sync_directory(path.parent)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StorageError(f"{directory} cannot be a database's directory: there is a file of that name") from error
     except OSError as error:
         raise StorageError(f"{directory} cannot be a database's directory: {error}") from error
 

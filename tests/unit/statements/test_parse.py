@@ -103,7 +103,7 @@ REFUSED = [
     ("CREATE VIEW v", 13, "AS SELECT"),
     ("CREATE VIEW v AS", 15, "AS SELECT"),
     ("CREATE INDEX i ON t (a)", 1, "ivme makes the indexes that views need"),
-    ("CREATE SCHEMA s", 1, "CREATE [OR REPLACE] TABLE"),
+    ("CREATE ROLE s", 1, "CREATE [OR REPLACE] TABLE"),
     ("DROP TABLE t, u", 1, "DROP TABLE [IF EXISTS] name"),
     ("DROP INDEX i", 1, "DROP TABLE [IF EXISTS] name"),
     ("ALTER TABLE t ALTER COLUMN a SET NOT NULL", 28, "SET DEFAULT value"),
@@ -121,7 +121,7 @@ REFUSED = [
     ("EXPLAIN (why)", 13, "EXPLAIN (why, analyze) SELECT"),
     ("DESCRIBE SELECT a FROM t", 1, "DESCRIBE and the name"),
     ("COMMIT PREPARED", 8, "BEGIN, COMMIT or ROLLBACK"),
-    ("GRANT ALL ON t", 1, "begin it with"),
+    ("LOCK TABLES t", 1, "begin it with"),
     ("'x'", 1, "begin it with"),
 ]
 

@@ -30,8 +30,18 @@ def format_of(path: Any, form: str | None = None) -> str:
     """The format of a file, by its name unless it is said."""
     found = form or _ENDINGS.get(Path(path).suffix.lower())
     if found not in ("parquet", "csv", "json"):
-        raise DataError(f"{path}: the format is not known; name the file .parquet, .csv or .json, or say FORMAT")
+        raise DataError(other_file(path))
     return found
+
+
+def other_file(path: Any) -> str:
+    """What to do about a path that does not end as a file of rows does."""
+    if Path(path).is_dir():
+        return f"{path} is a folder; give pyarrow.dataset.dataset({str(path)!r}), or its files one by one"
+    return (
+        f"{path} does not end in {KINDS}, so its format is not known: in COPY say (FORMAT csv); or read it by pandas, "
+        "polars or pyarrow, and give what they return"
+    )
 
 
 def read_path(
@@ -51,7 +61,8 @@ def read_path(
     try:
         data = _read(path, schema, form, options or {}, round_floats)
     except FileNotFoundError:
-        raise DataError(f"there is no file {path}") from None
+        several = "" if "*" not in str(path) else "; for several files, give pyarrow.dataset.dataset([file, ...])"
+        raise DataError(f"there is no file {path}{several}") from None
     except (OSError, pa.ArrowException) as error:
         fault = None if table is None or form != "csv" else _first_fault(path, table, options or {}, round_floats)
         raise DataError(f"{path} cannot be read as {form}: {fault or error}") from error
@@ -192,6 +203,9 @@ def _arranged(path: Any, data: pa.Table, table: Table) -> pa.Table:
 
 def _other_columns(path: Any, names: list[str], table: Table) -> str:
     """What to do about a file that lacks columns of a table, or has more."""
+    between = [mark for mark in ";|\t" if mark in names[0]] if len(names) == 1 else []
+    if between:
+        return f"if {between[0]!r} separates them, write COPY {table.name} FROM '{path}' (DELIMITER {between[0]!r})"
     shared = ", ".join(name for name in table.column_names if name.lower() in names)
     if set(names) <= {name.lower() for name in table.column_names}:
         return f"COPY {table.name} ({shared}) FROM '{path}' leaves the others to their defaults"

@@ -7,11 +7,12 @@ from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import Check, checked, value_check
-from ivme.engine.ingest.files import KINDS
+from ivme.engine.ingest.files import KINDS, other_file
 from ivme.errors import DataError, shown
 from ivme.query.model import Table
 from ivme.shown_table import counted
@@ -154,7 +155,7 @@ def _by_key(table: Table, given: Iterable[str]) -> str:
     """What else may have been meant by rows that have the primary key and lack other columns."""
     if table.primary_key is None or not set(table.primary_key) <= set(given):
         return ""
-    return "; to delete rows by their primary key, use delete_keys"
+    return "; to change some columns of a row, use update; to delete rows by their primary key, use delete_keys"
 
 
 def keyed_rows(table: Table, keys: Any) -> list[Row]:
@@ -175,12 +176,18 @@ def keyed_rows(table: Table, keys: Any) -> list[Row]:
     return made
 
 
+_LONGEST_NAME = 256
+"""A text of so many characters is not the name of a file."""
+
+
 def refuse_single(rows: Any, table: Table) -> None:
     """Raises `DataError` if what was given is one row, or text, and not a collection of rows."""
     if isinstance(rows, Mapping) or (
         isinstance(rows, tuple) and rows and not any(isinstance(row, tuple | list | Mapping) for row in rows)
     ):
         raise DataError(f"table {table.name}: {shown(rows)} is one row; wrap it in a list: [{shown(rows)}]")
+    if isinstance(rows, str) and len(rows) < _LONGEST_NAME and (Path(rows).suffix or Path(rows).is_dir()):
+        raise DataError(f"table {table.name}: {other_file(rows)}")
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise DataError(
             f"table {table.name}: {shown(rows)} holds no rows; give a list of tuples or dicts, a pandas or polars "

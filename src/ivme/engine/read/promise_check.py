@@ -17,8 +17,10 @@ _Row = tuple[Any, ...]
 
 
 def check_promises(tables: Tables, names: Iterable[str]) -> None:
-    """Raises DataError, with the row, at the first promise of these tables that does not hold."""
-    for name in names:
+    """Raises DataError, with the row, at the first promise of these tables that does not hold.
+
+    Tables that keep no rows come last: they are refused, and the others are checked before."""
+    for name in sorted(names, key=lambda name: not tables.relation(name).keep_rows):
         table = tables.relation(name)
         for broken in (*_nulls(tables, table), *_repeated(tables, table), *_dangling(tables, table)):
             raise DataError(f"{broken}; correct the rows, or declare the table without this promise")

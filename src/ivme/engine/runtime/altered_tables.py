@@ -13,6 +13,8 @@ from ivme.engine.runtime.view_state import TableState
 from ivme.query.model import Table
 from ivme.query.table import with_renamed_table
 
+_UNALTERED = "it cannot be altered after its first rows: drop it and its views, and create them again"
+
 
 def change_columns(
     installation: Installation, table: Table, places: Sequence[int | None], default: object = None
@@ -20,7 +22,7 @@ def change_columns(
     """Gives a table other columns: each of the old one at a place, or where there is none one of a constant."""
     with installation.catalog_change():
         catalog = installation.catalog
-        catalog.check_kept(table.name)
+        catalog.check_kept(table.name, _UNALTERED)
         backend, state = catalog.backend, catalog.tables[table.name]
         domains = [catalog.domains.domain(declared_type(table, column)) for column in table.columns]
         old, weights = backend.scan(state.rows, distinct=False)
@@ -38,7 +40,7 @@ def change_columns(
 def rename_table(installation: Installation, name: str, to: str) -> None:
     """Gives a table another name, in the place that it has among the tables."""
     with installation.catalog_change():
-        installation.catalog.check_kept(name)
+        installation.catalog.check_kept(name, _UNALTERED)
         tables, backend = installation.catalog.tables, installation.catalog.backend
         for each in tuple(tables):
             state = tables.pop(each)

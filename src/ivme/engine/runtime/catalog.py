@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Collection, Container
@@ -41,6 +42,10 @@ USES_BETWEEN = 4096
 
 MOST_USES = 256
 """A batch counts for so many at most: to look at plans takes as long as to write some hundred rows."""
+
+_UNREAD = (
+    "the rows that it has taken cannot be read again: read its views instead, and create new ones before its first rows"
+)
 
 
 class Catalog:
@@ -82,13 +87,20 @@ class Catalog:
         """The table of that name, or the view seen as one."""
         return self.tables[name].table if name in self.tables else self.views[name].table
 
-    def check_kept(self, table: str) -> None:
-        """Refuses to read a table that has taken rows and kept none of them."""
+    def check_kept(self, table: str, refused: str = _UNREAD) -> None:
+        """Refuses what needs the rows of a table that has taken some and kept none of them; `refused` says what."""
         state = self.tables[table]
         if not state.table.keep_rows and self.backend.size(state.rows):
-            raise PlanError(
-                f"table {table} keeps no rows, so that those that came cannot be read; create views on it before its "
-                "first rows, or the table without keep_rows=False"
+            raise PlanError(f"table {table} keeps no rows, so {refused}")
+
+    def warn_if_lost(self, relation: str) -> None:
+        """Warns that the rows of a table which does not keep them are gone, as there is no view to take them."""
+        state = self.tables.get(relation)
+        if state is not None and not state.table.keep_rows and not self.readers(relation):
+            warnings.warn(
+                f"table {relation} keeps no rows and has no views: the rows that it takes are lost; create its views "
+                "first",
+                stacklevel=2,
             )
 
     def layout(self, relation: str) -> Layout:

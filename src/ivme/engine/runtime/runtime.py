@@ -363,6 +363,7 @@ class Runtime:
         paths = self.catalog.single_rows
         if relation in paths:
             return paths[relation]
+        self.catalog.warn_if_lost(relation)
         path = new_path(self.catalog, relation)
         if not self.catalog.builds:  # there may be a path when they are over
             paths[relation] = path

@@ -26,6 +26,8 @@ from ivme.errors import DataError, shown
 from ivme.query.expression import Call, ColumnRef, Expression, Literal
 from ivme.query.model import Table
 
+_UNCHANGED = "none can be changed or deleted: only insert into it, or create it without keep_rows=False"
+
 
 def ignore(_: int) -> None:
     """Takes no note of how many rows a change has."""
@@ -164,7 +166,7 @@ def _net(catalog: Catalog, state: TableState, columns: Sequence[Codes], weights:
 
 def _contents(catalog: Catalog, state: TableState, before: RowBatch | None) -> RowBatch:
     """The rows of a table as the batch has left them so far; equal ones may come more than once."""
-    catalog.check_kept(state.table.name)
+    catalog.check_kept(state.table.name, _UNCHANGED)
     stored = StoredRows(catalog.layout(state.table.name), catalog.backend, state.rows)
     return stored if before is None else _joined(catalog, state, stored, before)
 

@@ -112,7 +112,7 @@ def read_expiry(expire: object) -> exp.Expr:
         found = sqlglot.parse_one(expire, dialect=DIALECT)
     except SqlglotError:
         raise PlanError(message) from None
-    if isinstance(found, exp.Query | exp.Command) or found.find(exp.Query) is not None or _is_now(found):
+    if isinstance(found, exp.Query | exp.Command | exp.Alias) or found.find(exp.Query) is not None or _is_now(found):
         raise PlanError(message)
     for node in found.walk():
         node._meta = None  # offsets of this text are not those of the query

@@ -15,7 +15,7 @@ from ivme.query.rewrite.clauses import condition_of, conjuncts, own_columns, rep
 from ivme.query.rewrite.script import Script, aliased, column, fresh_name, named
 from ivme.query.sql_deep_access import field_access
 from ivme.query.sql_pairing import ASOF
-from ivme.query.sql_scope import nearest, same_name
+from ivme.query.sql_scope import meant, nearest, same_name
 from ivme.query.written import in_place_of, spelled
 
 MADE = "#"
@@ -317,14 +317,15 @@ def _resolved(node: exp.Column, names: Names, aliases: dict[str, exp.Expr]) -> e
         if made is not None:
             return made
         if scope is names and qualifier is None and identifier.name.lower() in aliases:
-            meant: exp.Expr = aliases[identifier.name.lower()].this.copy()
-            return meant
+            stands: exp.Expr = aliases[identifier.name.lower()].this.copy()
+            return stands
         scope = scope.outer
     if qualifier is not None and names.owners(qualifier):
         raise field_access(names.script.source, node, qualifier.name)
     known = list(names.sources) if qualifier is not None else [c for cs in names.sources.values() for c in cs]
-    what = f"no table is called {qualifier.name!r}" if qualifier is not None else f"there is no column {node.name!r}"
-    raise names.script.source.unknown(what, node, nearest((qualifier or identifier).name, known))
+    if qualifier is None:
+        raise names.script.source.unknown(f"there is no column {node.name!r}", node, meant(identifier, known))
+    raise names.script.source.unknown(f"no table is called {qualifier.name!r}", node, nearest(qualifier.name, known))
 
 
 def _in_scope(

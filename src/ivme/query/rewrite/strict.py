@@ -16,7 +16,7 @@ REFUSED = {
     "cluster": ("CLUSTER BY", "leave it out; it says nothing about the rows"),
     "distribute": ("DISTRIBUTE BY", "leave it out; it says nothing about the rows"),
     "locks": ("FOR UPDATE", "leave locks out; reading a view takes none"),
-    "into": ("INTO", "write one SELECT"),
+    "into": ("INTO", "write CREATE TABLE name AS SELECT ..., or CREATE VIEW name AS SELECT ..."),
 }
 """Clauses that are refused by name, with what to do instead."""
 

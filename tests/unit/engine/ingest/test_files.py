@@ -62,5 +62,34 @@ def test_floats_and_wide_decimals_of_parquet_are_rounded_by_choice(tmp_path: Pat
 def test_a_file_of_another_kind_is_refused_with_the_kinds_that_there_are() -> None:
     db = Database()
     db.sql("CREATE TABLE x (id INT)")
-    with pytest.raises(DataError, match=r"a file that ends in .parquet, .csv, .tsv, .json or .jsonl"):
+    with pytest.raises(DataError, match=r"does not end in .parquet, .csv, .tsv, .json or .jsonl"):
         db.insert("x", "a.xlsx")
+
+
+@pytest.mark.parametrize("mark", [";", "|", "\t"])
+def test_another_separator_is_answered_with_the_statement_that_takes_it(tmp_path: Path, mark: str) -> None:
+    path = tmp_path / "z.csv"
+    path.write_text(f"id{mark}s\n1{mark}a\n")
+    db = Database()
+    db.sql("CREATE TABLE x (id INT, s STRING)")
+    with pytest.raises(DataError, match="separates them, write ") as refused:
+        db.insert("x", path)
+    db.sql(str(refused.value).rsplit("write ", 1)[1])
+    assert [(1, "a")] == db.table("x").rows()
+
+
+def test_paths_that_are_no_files_of_rows_are_answered_with_what_to_give(tmp_path: Path) -> None:
+    """They were said to hold no rows."""
+    db = Database()
+    db.sql("CREATE TABLE x (id INT)")
+    for given, told in [
+        (str(tmp_path), "is a folder; give pyarrow.dataset.dataset"),
+        (tmp_path, "is a folder; give pyarrow.dataset.dataset"),
+        ("x.csv.gz", "does not end in .parquet, .csv"),
+        (tmp_path / "x.xlsx", "does not end in .parquet, .csv"),
+        (f"{tmp_path}/*.parquet", "for several files, give pyarrow.dataset.dataset"),
+    ]:
+        with pytest.raises(DataError, match=told):
+            db.insert("x", given)
+    with pytest.raises(DataError, match="holds no rows"):
+        db.insert("x", "a." * 5000)

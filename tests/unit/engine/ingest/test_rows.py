@@ -161,6 +161,7 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
             r"rows\[0\] is 1, which is not a row; give each row as a tuple, a dict or a .*, as in \[\(a, B\)\]",
         ),
         ("ab", "'ab' holds no rows"),
+        ("ab.cd", "ab.cd does not end in .parquet"),
         (7, "7 holds no rows"),
         ([(1, "x"), (1,)], r"rows\[1\] has 1 value, \(1,\); the table has 2 columns: a, B"),
         ([{"a": 1}], r"rows\[0\]: the column B is missing; give None \(null in JSON\) for NULL"),
@@ -180,7 +181,7 @@ def test_an_arrow_table_that_fits_is_not_copied() -> None:
         (pd.DataFrame({"a": [1, 2.5], "B": ["x", "y"]}), r"column a, rows\[1\]: 2.5 is not a whole number"),
         (pd.DataFrame({"a": [1, 2], "B": ["x", 3]}), r"column B, rows\[1\]: 3 is an int, not a string"),
     ],
-    ids=range(19),
+    ids=range(20),
 )
 def test_what_does_not_fit_is_named(rows: Any, reason: str) -> None:
     with pytest.raises(DataError, match=reason) as caught:
