@@ -245,7 +245,7 @@ FORMS: dict[str, Callable[[list[Any], np.ndarray[Any, Any]], Any]] = {
     "generator": lambda rows, _: (row for row in rows),
     "iterator": lambda rows, _: iter(rows),
     "deque": lambda rows, _: deque(rows),
-    "view of a dict": lambda rows, _: {number: row for number, row in enumerate(rows)}.values(),
+    "view of a dict": lambda rows, _: dict(enumerate(rows)).values(),
     "dicts in a tuple": lambda rows, _: tuple({"a": a, "s": s} for a, s in rows),
     "reader": lambda _, numbers: shared(numbers).to_reader(),
     "stream": lambda _, numbers: Stream(shared(numbers)),

@@ -9,6 +9,7 @@ elsewhere, and what goes over the end of 128 bits is lost. 12 was stored in a co
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ def table_of(digits: str, **options: Any) -> ivme.Database:
     return db
 
 
-def decimals(precision: int, scale: int, numbers: list[int | None]) -> pa.Array:
+def decimals(precision: int, scale: int, numbers: Sequence[int | None]) -> pa.Array:
     """Numbers without their points, whatever they are; where there is none, there are other digits."""
     words = b"".join((12**30 if n is None else n).to_bytes(16, "little", signed=True) for n in numbers)
     valid = pa.py_buffer(np.packbits([n is not None for n in numbers], bitorder="little").tobytes())

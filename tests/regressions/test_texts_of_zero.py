@@ -31,7 +31,7 @@ def test_a_zero_has_no_sign_in_a_text(written: str, expected: str, rows: int) ->
     texts = db.create_view("texts", f"SELECT {written} AS s, COUNT(*) AS n FROM t GROUP BY {written}")
     db.insert("t", [(number, Decimal("-0.4")) for number in range(rows)])
     assert [(expected, rows)] == list(texts)
-    assert texts.verify() is None
+    texts.verify()
 
 
 def test_positive_and_negative_numbers_that_round_to_zero_are_one_group() -> None:

@@ -39,6 +39,7 @@ def _substring(asked: Asked, node: exp.Expr) -> exp.Expr | None:
             f"{asked.sql(node)} has another meaning in {asked.dialect} than in Spark if {asked.sql(length)} is below 0",
             "write it with a constant length from 0 on",
         )
+    assert start is not None, "a text from its beginning, without a length, is taken as it is"
     if length is None and asked.dialect == "duckdb":
         return None
     if length is None and asked.dialect in POSTGRES and not start.is_string:
