@@ -178,7 +178,7 @@ def test_what_comes_before_an_error_is_applied() -> None:
 
 @pytest.mark.parametrize("values", [0, 300, 10**9])
 def test_memory_may_be_used_again_whichever_thread_encodes_a_batch(values: int) -> None:
-    """Batches of few values are encoded before the next is asked for, others beside it; here sizes are on both sides."""
+    """Batches of few values are encoded before the next is asked for, others beside it; sizes are on both sides."""
     before, numbers = encode_ahead_from(values), np.zeros(40, dtype=np.int64)
 
     def batches() -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""Batches whose rows fall into few groups, or come in runs, which are summed by the chunk: as if each row came alone."""
+"""Batches whose rows fall into few groups, or come in runs, and are summed by the chunk: as if each row came alone."""
 
 from __future__ import annotations
 

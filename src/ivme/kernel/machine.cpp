@@ -39,12 +39,14 @@ unsigned select_rows(const LoadStep& step, const Input& input, size_t start, siz
         count = left;
     };
     const int64_t* weights = input.weights + start;
-    if (std::find(weights, weights + count, 0) != weights + count) keep([&](uint32_t row) { return weights[row] != 0; });
+    bool has_zeroes = std::find(weights, weights + count, 0) != weights + count;
+    if (has_zeroes) keep([&](uint32_t row) { return weights[row] != 0; });
     for (auto [column, wanted] : step.constants) {
         keep([codes = input.columns[column] + start, code = wanted](uint32_t row) { return codes[row] == code; });
     }
     for (auto [one, other] : step.equals) {
-        keep([a = input.columns[one] + start, b = input.columns[other] + start](uint32_t row) { return a[row] == b[row]; });
+        const int64_t *codes = input.columns[one] + start, *others = input.columns[other] + start;
+        keep([&](uint32_t row) { return codes[row] == others[row]; });
     }
     for (unsigned column : step.not_null) {
         keep([codes = input.columns[column] + start](uint32_t row) { return codes[row] != NULL_CODE; });

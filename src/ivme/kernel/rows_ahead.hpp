@@ -12,7 +12,7 @@
 namespace ivme {
 
 // So many values are worth another thread; a string counts for several. Tests give it fewer.
-inline std::atomic<size_t> values_ahead = 8192;
+inline std::atomic<size_t> values_ahead = 16384;
 
 class RowsAhead {
 public:
