@@ -35,10 +35,11 @@ def _draw_no_constants_of_modules() -> None:
 
 @pytest.fixture(scope="module")
 def shared_encoding() -> Iterator[None]:
-    """Several threads encode record batches of few values, too, and take batches in pieces of few rows."""
-    from ivme._kernel import cut_batches_into, share_encoding_from
+    """Several threads encode record batches of few values, too, also ahead, and take batches in pieces of few rows."""
+    from ivme._kernel import cut_batches_into, encode_ahead_from, share_encoding_from
 
-    before, pieces = share_encoding_from(256), cut_batches_into(256)
+    before, ahead, pieces = share_encoding_from(256), encode_ahead_from(256), cut_batches_into(256)
     yield
     share_encoding_from(before)
+    encode_ahead_from(ahead)
     cut_batches_into(pieces)

@@ -599,6 +599,9 @@ def bytes_copied() -> int:
 def share_encoding_from(values: int) -> int:
     """For tests: threads share the encoding of record batches of so many values; how many it took before."""
 
+def encode_ahead_from(values: int) -> int:
+    """For tests: another thread encodes record batches ahead from so many values on; how many it took before."""
+
 def cut_batches_into(rows: int) -> int:
     """For tests: threads take batches in pieces of so many rows at least; how many it took before."""
 

@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from ivme._kernel import encode_ahead_from
 from ivme.database import Database
 from ivme.errors import DataError
 from tests.properties.test_threads import Stream, applied, arrow, contents, kernel_of, made
@@ -172,6 +174,28 @@ def test_what_comes_before_an_error_is_applied() -> None:
         assert db.apply_batches([]) == 0
         assert db.apply_batches([[], {}, {"people": []}]) == 3
         assert shown(db) == expected(first, people(range(2000, 3000)))
+
+
+@pytest.mark.parametrize("values", [0, 300, 10**9])
+def test_memory_may_be_used_again_whichever_thread_encodes_a_batch(values: int) -> None:
+    """Batches of few values are encoded before the next is asked for, others beside it; sizes are on both sides."""
+    before, numbers = encode_ahead_from(values), np.zeros(40, dtype=np.int64)
+
+    def batches() -> Iterator[Any]:
+        for number in range(30):
+            size = 1 + number * 7 % 40
+            numbers[:size] = range(number * 100, number * 100 + size)
+            names = pa.array([f"of {number}"] * size)
+            yield {"people": pa.record_batch({"id": pa.array(numbers[:size]), "name": names, "note": names})}
+
+    try:
+        with database() as db:
+            assert db.apply_batches(batches()) == 30
+            wanted = {(number * 100 + i, f"of {number}") for number in range(30) for i in range(1 + number * 7 % 40)}
+            assert {row[:2] for row in db.table("people")} == wanted
+            assert dict(db.view("named")) == Counter(name for _, name in wanted)
+    finally:
+        encode_ahead_from(before)
 
 
 def test_batches_that_are_never_applied_leave_nothing_behind() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from ivme.definitions.single_changes import Changes, changes_of, in_batch
+from ivme.definitions.single_changes import Changes, InBatch, changes_of
 from ivme.engine.runtime.batch_ahead import BatchAhead
 from ivme.engine.runtime.runtime import Runtime
 
@@ -22,7 +22,7 @@ def apply_ahead(batches: Iterable[Changes], runtime: Runtime, check_open: Callab
     while True:
         following, failure = _begun(coming, runtime, applied if waiting is None else applied + 1)
         if waiting is not None:
-            with in_batch(applied):
+            with InBatch(applied):
                 check_open()
                 waiting.make_all()
             applied += 1
@@ -47,7 +47,7 @@ def _begun(coming: Iterator[Changes], runtime: Runtime, number: int) -> tuple[Ba
     except Exception as error:
         return None, error
     try:
-        with in_batch(number):
+        with InBatch(number):
             return BatchAhead(runtime, changes_of(given)), None  # type: ignore[arg-type]
     except Exception as error:
         return None, error

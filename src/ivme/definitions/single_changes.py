@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any, Protocol
 
 from ivme.errors import DataError
@@ -106,7 +107,7 @@ class SingleChanges(ABC):
     def _apply_each(self, batches: Iterable[Changes]) -> int:
         applied = 0
         for each in batches:
-            with in_batch(applied):
+            with InBatch(applied):
                 self._apply_changes(changes_of(each))
             applied += 1
         return applied
@@ -120,14 +121,20 @@ class SingleChanges(ABC):
                     (batch.insert if weight > 0 else batch.delete)(table, rows)
 
 
-@contextmanager
-def in_batch(number: int) -> Iterator[None]:
-    """What fails in a batch says which one it was."""
-    try:
-        yield
-    except Exception as error:
-        error.add_note(f"in batch {number} (from 0) of apply_batches; those before it have been applied")
-        raise
+class InBatch:
+    """What fails in a batch says which one it was. A generator that does the same takes four times as long."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            error.add_note(f"in batch {self._number} (from 0) of apply_batches; those before it have been applied")
 
 
 def changes_of(batch: Changes) -> list[Change]:

@@ -63,6 +63,12 @@ public:
 
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
 
+    // Of a record batch, a string counts for several values.
+    size_t work(const ArrowArray& array) const {
+        constexpr size_t STRING = 8;
+        return static_cast<size_t>(array.length) * (columns_.size() + (STRING - 1) * held_.size());
+    }
+
     // Finds the columns that are their own codes, and encodes the others, one behind the other. More threads give the
     // same codes. Of the columns in `loose` strings may be loose; it is left with those of which some are. Columns that
     // are `unread` are checked only.

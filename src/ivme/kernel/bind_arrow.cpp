@@ -1,5 +1,6 @@
 // Record batches to codes, as Python sees it.
 #include "arrow_columns.hpp"
+#include "rows_ahead.hpp"
 
 namespace ivme {
 
@@ -21,6 +22,7 @@ void bind_arrow(nb::module_& m) {
         .def(nb::init<const std::vector<ArrowColumns::Spec>&>())
         .def("encode", &ArrowColumns::encode);
     register_at_fork();
+    m.def("encode_ahead_from", [](size_t values) { return values_ahead.exchange(values); });
     m.def("share_encoding_from", [](size_t values) { return shared_values.exchange(values); });
 }
 

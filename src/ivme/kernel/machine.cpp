@@ -24,18 +24,34 @@ void appeared(const int64_t* key, unsigned arity, int64_t before, int64_t change
     presence.payloads[presence.n++] = is ? 1 : -1;
 }
 
-bool passes(const LoadStep& step, const Input& input, size_t row) {
-    if (!input.weights[row]) return false;
-    for (auto [column, code] : step.constants) {
-        if (input.columns[column][row] != code) return false;
+// The rows between `start` and `end` that a load takes, by their places behind `start`; how many they are. A processor
+// that guesses which rows pass is often wrong, so each condition is a loop without branches.
+unsigned select_rows(const LoadStep& step, const Input& input, size_t start, size_t end, uint32_t* kept) {
+    auto count = static_cast<unsigned>(end - start);
+    std::iota(kept, kept + count, 0U);
+    auto keep = [&](auto holds) {
+        unsigned left = 0;
+        for (unsigned i = 0; i < count; ++i) {
+            uint32_t row = kept[i];
+            kept[left] = row;
+            left += holds(row);
+        }
+        count = left;
+    };
+    const int64_t* weights = input.weights + start;
+    bool has_zeroes = std::find(weights, weights + count, 0) != weights + count;
+    if (has_zeroes) keep([&](uint32_t row) { return weights[row] != 0; });
+    for (auto [column, wanted] : step.constants) {
+        keep([codes = input.columns[column] + start, code = wanted](uint32_t row) { return codes[row] == code; });
     }
     for (auto [one, other] : step.equals) {
-        if (input.columns[one][row] != input.columns[other][row]) return false;
+        const int64_t *codes = input.columns[one] + start, *others = input.columns[other] + start;
+        keep([&](uint32_t row) { return codes[row] == others[row]; });
     }
     for (unsigned column : step.not_null) {
-        if (input.columns[column][row] == NULL_CODE) return false;
+        keep([codes = input.columns[column] + start](uint32_t row) { return codes[row] != NULL_CODE; });
     }
-    return true;
+    return count;
 }
 
 std::vector<const int64_t*> stored_columns(const StoreStep& step, const Input& input) {
@@ -94,20 +110,14 @@ void Machine::load(const LoadStep& step, const Input& input, Delta& target) {
     }
     unsigned words = target.layout.words;
     bool adds = sum && adds_up(target.layout, step.lifts);
-    bool tested = !step.constants.empty() || !step.equals.empty() || !step.not_null.empty();
     for (size_t start = 0; start < input.n; start += CHUNK) {
         poll_interrupt();
         size_t end = std::min<size_t>(input.n, start + CHUNK);
         if (sum) chunk_.clear();
         loaded.reserve(loaded.n + end - start);
         uint32_t* kept = candidates_.selected;
-        bool is_all = !tested && std::find(input.weights + start, input.weights + end, 0) == input.weights + end;
-        unsigned count = is_all ? static_cast<unsigned>(end - start) : 0;
-        if (is_all) std::iota(kept, kept + count, 0U);
-        for (size_t row = start; row < end && !is_all; ++row) {
-            kept[count] = static_cast<uint32_t>(row - start);
-            count += tested ? passes(step, input, row) : input.weights[row] != 0;
-        }
+        unsigned count = select_rows(step, input, start, end, kept);
+        bool is_all = count == end - start;
         if (adds && load_sums(step, input, start, count)) {
             consolidator_.add(chunk_, all, 0, chunk_.n);
             continue;

@@ -68,8 +68,7 @@ public:
         return nb::len(rows) == n && try_run(columns.data(), n, Words(n, weight).data());
     }
 
-    // The trigger of that number is of a view with heavy and light parts: from now on rows after which its balance does
-    // not hold are left to the batch path.
+    // From now on rows are left to the batch path after which the view of the trigger of that number is not balanced.
     void set_balance(size_t number, const nb::object& balance) {
         runs_.at(number).balance = &nb::cast<Balance&>(balance);
         balances_.push_back(runs_[number].balance);
@@ -153,6 +152,7 @@ public:
         if (comes) rows.loose = loose_;
         rows.unread = unread_;
         arrow_->note_sweeps(rows.sweeps);
+        rows.work = arrow_->work(*array);
         return array;
     }
     // What `finish_arrow` may be given in its place; null if the batch path has to take it.

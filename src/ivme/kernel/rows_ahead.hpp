@@ -1,7 +1,8 @@
 // A record batch that another thread encodes while this one goes on, as with the batch before it. It is copied first:
-// once it is taken, nothing of its giver's memory is read.
+// once it is taken, nothing of its giver's memory is read. What takes less than to wake a thread is encoded at once.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 
@@ -9,6 +10,9 @@
 #include "workers.hpp"
 
 namespace ivme {
+
+// So many values are worth another thread; a string counts for several. Tests give it fewer.
+inline std::atomic<size_t> values_ahead = 16384;
 
 class RowsAhead {
 public:
@@ -33,7 +37,12 @@ public:
                 error_ = std::current_exception();
             }
         };
-        Workers::shared().post(task_);
+        if (rows->work < values_ahead) {
+            nb::gil_scoped_release release;
+            task_.work();
+        } else {
+            Workers::shared().post(task_);
+        }
         return true;
     }
 

@@ -240,7 +240,7 @@ private:
 
     // A row comes when it is there for the first time, and goes when it is there no more.
     const ChangedRows& told_apart(ChainView& view) {
-        const ChangedRows& changed = net(view, view.emitted, view.rows);
+        const ChangedRows& changed = view.is_net ? view.emitted : net(view, view.emitted, view.rows);
         Block block;
         std::shared_ptr<Union> reader = read_points(view, changed, block);
         std::vector<int64_t> now(changed.n());
