@@ -32,7 +32,7 @@ def apply_ahead(batches: Iterable[Changes], runtime: Runtime, check_open: Callab
             return applied
         waiting = following if following.take_all() else None
         if waiting is None:
-            with in_batch(applied):
+            with InBatch(applied):
                 check_open()
                 following.make_all()
             applied += 1

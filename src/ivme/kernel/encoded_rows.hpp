@@ -53,7 +53,7 @@ struct EncodedRows {
     }
 
     size_t n = 0, entry = 0, generation = 0;
-    size_t work = 0;  // as that of how many values
+    size_t work = 0;                                             // as that of how many values
     std::vector<std::pair<const Dictionary*, uint64_t>> sweeps;  // how many there had been before
     std::vector<const int64_t*> shared;
     std::vector<unsigned> loose;   // columns with loose strings, which nothing but the table takes
