@@ -121,8 +121,8 @@ struct ExpressionFrame {
         int64_t* to = at<int64_t>(i.to);
         for (size_t row = 0, end = n; row < end; ++row) {
             int64_t one = a[row], other = b[row];
-            int64_t undecided = is_null(one) | is_null(other) ? NULL_CODE : 1 - decided;
-            to[row] = (one == decided) | (other == decided) ? decided : undecided;
+            int64_t undecided = (is_null(one) | is_null(other)) ? NULL_CODE : 1 - decided;
+            to[row] = ((one == decided) | (other == decided)) ? decided : undecided;
         }
     }
 
