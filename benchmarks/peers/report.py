@@ -81,9 +81,12 @@ def combined(reports: Sequence[Report]) -> Report:
     dates: dict[str, set[str]] = {}
     for result in results:
         dates.setdefault(last[result.workload].date, set()).add(result.system)
-    said = [f"{date} (beside {', '.join(sorted(systems))})" for date, systems in dates.items()]
+    runs: dict[tuple[str, ...], list[str]] = {}
+    for date, systems in dates.items():
+        runs.setdefault(tuple(sorted(systems)), []).append(date)
+    said = [f"{' and '.join(sorted(there))} (beside {', '.join(systems)})" for systems, there in runs.items()]
     versions = {name: version for report in reports for name, version in report.versions.items()}
-    date = " and ".join(said) if len(dates) > 1 else reports[-1].date
+    date = ", ".join(said) if len(dates) > 1 else reports[-1].date
     return replace(reports[-1], date=date, versions=versions, results=tuple(results))
 
 

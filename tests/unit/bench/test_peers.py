@@ -141,7 +141,7 @@ def test_runs_of_some_workloads_are_combined_and_say_which_peers_are_of_which_ru
     second = replace(made(result(3.0)), date="2026-11-18")
     found = report.combined([first, second])
     assert (result(3.0), spark) == found.results
-    assert "2026-11-18 (beside DuckDB) and 2026-11-15 (beside Spark)" == found.date
+    assert "2026-11-18 (beside DuckDB), 2026-11-15 (beside Spark)" == found.date
     assert second == report.combined([made(result(2.0)), second])
 
 
