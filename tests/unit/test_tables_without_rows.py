@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,6 +20,16 @@ from ivme.tables import read_tables
 from tests.sharded_databases import LocalCluster
 
 EVENTS = {"user": "int", "kind": "string", "note": "string"}
+
+pytestmark = pytest.mark.filterwarnings("ignore:ivme's compiled kernel is missing")
+KERNEL = pytest.mark.parametrize("engine", ["kernel"], indirect=True)
+
+
+@pytest.fixture(autouse=True, params=["kernel", "plain"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine of the databases that a test makes."""
+    if request.param == "plain":
+        monkeypatch.setitem(sys.modules, "ivme.engine.codes.native_dictionary", None)
 
 
 def database_with_rows(rows: int = 3) -> Database:
@@ -35,17 +47,18 @@ def database_with_rows(rows: int = 3) -> Database:
         ({"static": True}, "cannot be static"),
     ],
 )
-def test_what_could_not_be_enforced_is_not_declared(promised: dict[str, object], message: str) -> None:
+def test_what_could_not_be_enforced_is_not_declared(promised: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        Database().create_table("events", EVENTS, keep_rows=False, **promised)  # type: ignore[arg-type]
+        Database().create_table("events", EVENTS, keep_rows=False, **promised)
 
 
 @pytest.mark.parametrize("option", ["keep_rows", "append_only", "static"])
 def test_an_option_that_is_no_bool_is_refused(option: str) -> None:
     """Any text counts as true in Python: "no" declared a table append-only."""
+    said: dict[str, Any] = {option: "no"}
     with Database() as db:
         with pytest.raises(SchemaError, match=f"table events: {option} must be True or False; it is 'no'"):
-            db.create_table("events", EVENTS, **{option: "no"})  # type: ignore[arg-type]
+            db.create_table("events", EVENTS, **said)
         db.create_table("events", EVENTS)
 
 
@@ -245,10 +258,16 @@ def test_columns_that_no_view_reads_are_checked(column: str, value: pa.Array, ke
         assert db.view("n").scalar() == 180
 
 
+def test_only_views_have_entries() -> None:
+    with database_with_rows(200) as db:
+        backend = db.definitions.runtime.backend
+        assert backend.size("table events") == 200
+        assert backend.entries() <= 4
+
+
+@KERNEL
 def test_rows_take_no_memory() -> None:
     with database_with_rows() as db:
-        if not isinstance(db.definitions.runtime.backend, NativeBackend):
-            pytest.skip("the plain engine has the rows of all tables")
         rows = pa.table({"user": range(50_000), "kind": ["a"] * 50_000, "note": [f"n {i}" for i in range(50_000)]})
         db.insert("events", rows)
         before = db.definitions.runtime.backend.memory_bytes()
@@ -258,12 +277,12 @@ def test_rows_take_no_memory() -> None:
         assert db.definitions.runtime.backend.size("table events") == 550_003
 
 
+@KERNEL
 def test_the_kernel_refuses_to_show_what_it_has_not() -> None:
     """Whoever forgot to ask would take the table for an empty one."""
     with database_with_rows() as db:
         backend = db.definitions.runtime.backend
-        if not isinstance(backend, NativeBackend):
-            pytest.skip("the plain engine has the rows of all tables")
+        assert isinstance(backend, NativeBackend)
         for reading in (backend.scan, backend.weights, lambda name: backend.column(name, 0)):
             with pytest.raises(Exception, match="not kept"):
                 reading("table events")

@@ -346,8 +346,8 @@ class NativeBackend:
         return self.kernel.heap_changes(self._heaps[name])
 
     def entries(self) -> int:
-        stored = sum(map(self.kernel.heap_size, self._heaps.values()))
-        return stored + sum(map(self.kernel.size, self._maps.values()))
+        kept = [heap for heap in self._heaps.values() if self.kernel.heap_places(heap)[0]]
+        return sum(map(self.kernel.heap_size, kept)) + sum(map(self.kernel.size, self._maps.values()))
 
     def memory_bytes(self) -> int:
         return self.kernel.memory_bytes()

@@ -57,7 +57,7 @@ def _substring(asked: Asked, node: exp.Expr) -> exp.Expr | None:
 
 
 def _counts_back(asked: Asked, start: exp.Expr | None, length: exp.Expr | None) -> bool:
-    """Whether a length may be negative where that means something else than in Spark."""
+    """Whether the length may be negative, which the other system reads differently from Spark."""
     if length is None or start is None or _is_number(length, 0):
         return False
     is_first = isinstance(start, exp.Literal) and start.this == "1"  # in front of which there is nothing

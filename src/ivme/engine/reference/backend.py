@@ -77,21 +77,17 @@ class PureBackend:
         self.kernel.install(maps, {variable: domain.sort_key for variable, domain in orders.items()})
 
     def set_table(
-        self,
-        name: str,
-        source: ir.Source,
-        key: Sequence[int],
-        *,
-        ring: bool,
-        keep_rows: bool = True,  # noqa: ARG002
+        self, name: str, source: ir.Source, key: Sequence[int], *, ring: bool, keep_rows: bool = True
     ) -> Feed:
-        """It has the rows of all tables, as a count of them needs a map here."""
         keys = tuple(source.row[position] for position in key)
-        maps = [ir.Map(name, source.row, "leaf", Fraction(1)), *([_keys(name, keys)] if key else [])]
+        further = [_keys(name, keys)] if key or not keep_rows else []  # without columns, how many rows have passed
+        maps = [ir.Map(name, source.row, "leaf", Fraction(1)), *further]
         self.install([declared for declared in maps if declared.name not in self.kernel.maps], (), {})
-        steps: list[ir.Step] = [ir.Load("d1", source), ir.Add("d1", name, "" if ring else "present")]
-        if key:
-            steps += [ir.Project("d2", "d1", keys), ir.Add("d2", _keys(name, keys).name, "unique")]
+        steps: list[ir.Step] = [ir.Load("d1", source)]
+        if keep_rows:
+            steps.append(ir.Add("d1", name, "" if ring else "present"))
+        if further:
+            steps += [ir.Project("d2", "d1", keys), ir.Add("d2", further[0].name, "unique" if key else "present")]
         self._tables.add(name)
         return self.set_trigger(name, steps, ())[source.atom.relation]
 
@@ -313,6 +309,9 @@ class PureBackend:
         self._swept = {name: len(stored) for name, stored in self.kernel.maps.items()}
 
     def size(self, name: str) -> int:
+        further = self.kernel.maps.get(_keys(name, ()).name)
+        if further is not None and not further.declared.schema:
+            return self.get(further.declared.name, ())
         return len(self.kernel.maps[name])
 
     def changes(self, name: str) -> int:
