@@ -480,15 +480,20 @@ class EncodedRows:
         """The codes of each column, None for loose strings; to be called once, as the rows are spent then."""
 
 class RowsAhead:
-    """A record batch that another thread copies, and encodes."""
+    """The record batches of a batch that another thread copies, and encodes."""
 
-    def take(self) -> EncodedRows | None:
-        """Waits for the codes, which are given once; None if the batch path has to take the rows.
+    def take(self) -> bool:
+        """Waits for the codes; False if the batch path has to take a record batch.
 
-        From then on the memory of the record batch that was given is not read.
+        From then on the memory of the record batches that were given is not read.
         """
-    def data(self) -> Any | None:
-        """The copy, as the second capsule of `__arrow_c_array__`, once codes were taken; None if there is none."""
+    def rows(self) -> list[EncodedRows]:
+        """The codes of each record batch, once they were taken."""
+    def data(self, part: int, /) -> Any | None:
+        """The copy of one, as the second capsule of `__arrow_c_array__`, once they were taken; None if there is none.
+
+        Columns that no view can read any more are full of NULLs.
+        """
 
 class RowGate:
     """Rows of the tables that have a path here, one or a list as a transaction; False for all others.
@@ -505,8 +510,13 @@ class RowGate:
     def forget(self) -> None: ...
     def encode(self, table: object, capsules: tuple[Any, Any], weight: int) -> EncodedRows | None:
         """The codes of a record batch that Arrow has validated, as `__arrow_c_array__` gives it; None as before."""
-    def encode_ahead(self, table: object, capsules: tuple[Any, Any], weight: int) -> RowsAhead | None:
-        """The same, begun on another thread; None if there is none, or as before."""
+    def encode_ahead(self, changes: list[tuple[str, Any, int]], /) -> RowsAhead | None:
+        """The same for record batches of several tables, with their weights, begun on another thread.
+
+        None if there is none, if a table comes twice, or as before.
+        """
+    def apply_ahead(self, rows: RowsAhead, record: tuple[bytes, list[Any], int] | None = None) -> bool:
+        """Applies record batches that were taken, as `apply_encoded` does."""
     def apply_encoded(
         self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, list[Any], int] | None = None
     ) -> bool:

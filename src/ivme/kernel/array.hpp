@@ -10,6 +10,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "pages.hpp"
 
@@ -29,6 +30,10 @@ inline void spend_allocation() {
 
 // A count of columns, slots or steps, which is small.
 unsigned count_of(const auto& items) { return static_cast<unsigned>(items.size()); }
+
+inline bool has_place(const std::vector<unsigned>& places, unsigned place) {
+    return std::find(places.begin(), places.end(), place) != places.end();
+}
 
 // A failure like that of an allocation: the memory limit is reached.
 struct MemoryLimit : std::bad_alloc {

@@ -318,14 +318,19 @@ inline bool check_column(const ArrowColumn& column, const ArrowArray& array) {
     if (const int64_t* numbers = own_codes(column, array)) return are_within(numbers, n, column.least, column.most);
     if (column.dictionary) return !n || ArrowStrings(column, array).are_strings(0, n);
     if (column.format == "b") return true;
+    if (!array.null_count || !array.buffers[0]) {
+        if (column.format == "tdD") {
+            return are_narrow_within(ArrowNumbers<int32_t>(array.buffers[1], array.offset).from(0), n, column.least,
+                                     column.most);
+        }
+        if (column.format.starts_with("d:")) {
+            return are_low_words(ArrowNumbers<int64_t>(array.buffers[1], 2 * array.offset).from(0), n, column.most);
+        }
+    }
     Array<int64_t> codes;
     codes.resize(n);
     Brought none;
     return encode_column(column, array, codes.data(), none);
-}
-
-inline bool has_place(const std::vector<unsigned>& places, unsigned place) {
-    return std::find(places.begin(), places.end(), place) != places.end();
 }
 
 inline bool has_codes(const std::string& format) {

@@ -59,9 +59,13 @@ public:
         return shown(shared, std::move(codes), static_cast<size_t>(array->length), given[1], {}, {});
     }
 
-    std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return ArrowCopy::make(columns_, array); }
+    std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array, const std::vector<unsigned>& left_out) const {
+        return ArrowCopy::make(columns_, array, left_out);
+    }
 
     bool takes(const ArrowSchema& schema, const ArrowArray& array) const { return is_of(columns_, schema, array); }
+
+    size_t size() const { return columns_.size(); }
 
     // Of a record batch, a string counts for several values.
     size_t work(const ArrowArray& array) const {

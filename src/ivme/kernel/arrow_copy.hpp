@@ -13,13 +13,16 @@ namespace ivme {
 
 class ArrowCopy {
 public:
-    // Of columns that have codes. Null if offsets of strings are in doubt.
-    static std::shared_ptr<const ArrowCopy> make(const std::vector<ArrowColumn>& columns, const ArrowArray& given) {
+    // Of columns that have codes. Null if offsets of strings are in doubt. Columns that are `left_out` are the giver's
+    // for as long as he keeps them, and full of NULLs for Arrow.
+    static std::shared_ptr<const ArrowCopy> make(const std::vector<ArrowColumn>& columns, const ArrowArray& given,
+                                                 const std::vector<unsigned>& left_out) {
         auto copy = std::make_shared<ArrowCopy>();
         copy->columns_.resize(columns.size());
         copy->children_.resize(columns.size());
         std::vector<Part> parts;
-        for (size_t c = 0; c < columns.size(); ++c) {
+        for (unsigned c = 0; c < columns.size(); ++c) {
+            if (has_place(left_out, c)) continue;
             if (!add_parts(columns[c].format, *given.children[c], copy->columns_[c].buffers, parts)) return nullptr;
         }
         size_t total = 0;
@@ -32,6 +35,8 @@ public:
             to += padded(part.bytes);
         }
         copy->describe(columns, given.length);
+        for (unsigned c : left_out) copy->children_[c] = *given.children[c];
+        copy->left_out_ = left_out;
         return copy;
     }
 
@@ -45,7 +50,8 @@ public:
             if (given->release) given->release(given);
             delete given;
         });
-        auto* shown = new Exported{copy, copy->children_, {}};
+        auto* shown = new Exported{copy, copy->children_, {}, {}, {}};
+        copy->show_nulls(*shown);
         for (ArrowArray& child : shown->children) shown->pointers.push_back(&child);
         *array = copy->whole_;
         array->children = shown->pointers.data();
@@ -61,6 +67,8 @@ private:
         std::shared_ptr<const ArrowCopy> copy;
         std::vector<ArrowArray> children;
         std::vector<ArrowArray*> pointers;
+        std::vector<uint8_t> zeroes;
+        Column nulls;
     };
 
     // What is copied to one place.
@@ -135,12 +143,26 @@ private:
         whole_ = {rows, 0, 0, 1, n, none_, pointers_.data(), nullptr, release, nullptr};
     }
 
+    // No bit of zeroes says that a value is there, and strings from zero to zero are empty.
+    void show_nulls(Exported& shown) const {
+        if (left_out_.empty()) return;
+        shown.zeroes.resize((static_cast<size_t>(whole_.length) + 1) * MOST_WIDTH);
+        std::fill_n(shown.nulls.buffers, 3, shown.zeroes.data());
+        for (unsigned c : left_out_) {
+            shown.children[c] = {
+                whole_.length, -1,      0,      children_[c].n_buffers, 0, shown.nulls.buffers, nullptr,
+                nullptr,       release, nullptr};
+        }
+    }
+
     static void release(ArrowArray* array) {
         delete static_cast<Exported*>(array->private_data);  // which columns have none of
         array->release = nullptr;
     }
 
+    static constexpr size_t MOST_WIDTH = 16;  // of a value
     Array<uint8_t> bytes_;
+    std::vector<unsigned> left_out_;
     std::vector<Column> columns_;
     std::vector<ArrowArray> children_;
     std::vector<ArrowArray*> pointers_;

@@ -29,10 +29,12 @@ void bind_expression(nb::module_& m) {
                       const std::vector<ExpressionProgram::Spec>&>(),
              nb::arg("inputs"), nb::arg("kinds"), nb::arg("outputs"), nb::arg("foreign"), nb::arg("tables"),
              nb::arg("members"), nb::arg("dictionaries"), nb::arg("instructions"))
-        .def("set_constant", &Expressions::set_constant)
+        .def("set_constant", &Expressions::set_constant, nb::call_guard<nb::gil_scoped_release>())
         .def("run", &Expressions::run)
         .def("run_row", &Expressions::run_row)
-        .def_rw("is_current", &Expressions::is_current)
+        .def_prop_rw(
+            "is_current", [](const Expressions& e) { return e.is_current.load(); },
+            [](Expressions& e, bool is_current) { e.is_current = is_current; })
         .def("withdraw", &Expressions::withdraw);
 }
 

@@ -151,7 +151,15 @@ void bind_transaction(nb::module_& m) {
     nb::class_<EncodedRows>(m, "EncodedRows")
         .def("__len__", [](const EncodedRows& rows) { return rows.n; })
         .def("columns", &EncodedRows::columns);
-    nb::class_<RowsAhead>(m, "RowsAhead").def("take", &RowsAhead::take).def("data", &RowsAhead::data);
+    nb::class_<RowsAhead>(m, "RowsAhead")
+        .def("take", &RowsAhead::take)
+        .def("rows",
+             [](const RowsAhead& ahead) {
+                 nb::list rows;
+                 for (const RowsAhead::Part& part : ahead.parts) rows.append(part.encoded);
+                 return rows;
+             })
+        .def("data", &RowsAhead::data);
     nb::class_<RowGate>(m, "RowGate")
         .def(nb::init<const nb::object&, nb::dict, nb::object, size_t>())
         .def_rw("is_open", &RowGate::is_open)
@@ -159,7 +167,8 @@ void bind_transaction(nb::module_& m) {
         .def("set_path", &RowGate::set_path)
         .def("forget", &RowGate::forget)
         .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
-        .def("encode_ahead", &RowGate::encode_ahead, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
+        .def("encode_ahead", &RowGate::encode_ahead)
+        .def("apply_ahead", &RowGate::apply_ahead, nb::arg("rows"), nb::arg("record") = nb::none())
         .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));

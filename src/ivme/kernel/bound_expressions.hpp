@@ -30,7 +30,7 @@ inline nb::object tuple_of(const std::vector<int64_t>& words) {
     return whole;
 }
 
-// Runs of one program are never concurrent: the caller holds the lock of the database whose codes it reads.
+// Whoever runs a program holds the lock of the database whose codes it reads, but for `compute_beside`.
 class Expressions {
 public:
     Expressions(unsigned inputs, std::string kinds, unsigned outputs, unsigned foreign, const nb::list& tables,
@@ -48,7 +48,13 @@ public:
         kept_ = nb::make_tuple(tables, dictionaries);
     }
 
-    void set_constant(unsigned number, int64_t low, int64_t high) { program_.set_constant({number, {low, high}}); }
+    void set_constant(unsigned number, int64_t low, int64_t high) {
+        std::lock_guard guard(changing_);
+        program_.set_constant({number, {low, high}});
+        ++constants_;
+    }
+    // How often they were set.
+    uint64_t constants() const { return constants_; }
 
     // The outputs, a row each; the rows that are doubtful; and None, or the rows that are missing of foreign columns.
     // If anything is missing, here or in a table, the rest counts for nothing.
@@ -115,24 +121,28 @@ public:
     // what they lack, and are for one thread.
     bool compute(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found, unsigned threads = 1) {
         if (!is_current || program_.foreign()) return false;
-        found.resize(program_.outputs() * n);
         size_t piece = threads > 1 && program_.tables.empty() ? PIECE : std::max<size_t>(n, 1);
         std::vector<ExpressionRun> runs((n + piece - 1) / piece);
+        bool is_whole;
         {
-            std::vector<std::shared_lock<std::shared_mutex>> held;
-            for (const Dictionary* dictionary : program_.dictionaries) held.emplace_back(dictionary->mutex);
-            in_parallel(threads, runs.size(), [&](size_t number) {
-                size_t first = number * piece;
-                for (const int64_t* column : columns) runs[number].columns.push_back(column + first);
-                for (size_t i = 0; i < program_.outputs(); ++i) {
-                    runs[number].outputs.push_back(found.data() + i * n + first);
-                }
-                program_.run(runs[number], std::min(piece, n - first));
-            });
+            Held held = hold_strings();
+            is_whole = compute(columns, n, found, threads, piece, runs);
         }
-        bool is_complete = std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.complete; });
-        if (!is_complete) withdraw();
-        return is_complete && std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r.doubtful.empty(); });
+        if (!std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.complete; })) withdraw();
+        return is_whole;
+    }
+
+    // The same without the lock of the database, by `constants`. Tables note nothing.
+    bool compute_beside(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found,
+                        uint64_t& constants) {
+        Held held = hold_strings();  // first, as those do who note what a table lacks
+        for (CodeTable* table : program_.tables) held.emplace_back(table->mutex);
+        std::shared_lock guard(changing_);
+        if (!is_current || program_.foreign()) return false;
+        constants = constants_;
+        std::vector<ExpressionRun> runs(1);
+        runs[0].requests = false;
+        return compute(columns, n, found, 1, std::max<size_t>(n, 1), runs);
     }
 
     size_t outputs() const { return program_.outputs(); }
@@ -142,9 +152,10 @@ public:
     }
 
     // Whether the codes of constants are those that their values have.
-    bool is_current = false;
+    std::atomic<bool> is_current = false;
 
 private:
+    using Held = std::vector<std::shared_lock<std::shared_mutex>>;
     static constexpr size_t MANY = 1 << 14;
     static constexpr size_t PIECE = 2 * EXPRESSION_CHUNK;  // rows that take longer than to call for help
 
@@ -156,9 +167,29 @@ private:
         return nb::cast(nb::ndarray<nb::numpy, int64_t>(data, {program_.outputs(), n}, owner));
     }
 
+    bool compute(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found, unsigned threads,
+                 size_t piece, std::vector<ExpressionRun>& runs) {
+        found.resize(program_.outputs() * n);
+        in_parallel(threads, runs.size(), [&](size_t number) {
+            size_t first = number * piece;
+            for (const int64_t* column : columns) runs[number].columns.push_back(column + first);
+            for (size_t i = 0; i < program_.outputs(); ++i) {
+                runs[number].outputs.push_back(found.data() + i * n + first);
+            }
+            program_.run(runs[number], std::min(piece, n - first));
+        });
+        return std::all_of(runs.begin(), runs.end(), [](const auto& r) { return r.complete && r.doubtful.empty(); });
+    }
+
+    // Without the GIL.
+    Held hold_strings() const {
+        Held held;
+        for (const Dictionary* dictionary : program_.dictionaries) held.emplace_back(dictionary->mutex);
+        return held;
+    }
     // The GIL is released while waiting: the holder of the strings may need it.
-    std::vector<std::shared_lock<std::shared_mutex>> hold() const {
-        std::vector<std::shared_lock<std::shared_mutex>> held;
+    Held hold() const {
+        Held held;
         for (const Dictionary* dictionary : program_.dictionaries) {
             std::shared_lock<std::shared_mutex> lock(dictionary->mutex, std::try_to_lock);
             if (!lock.owns_lock()) {
@@ -171,6 +202,8 @@ private:
     }
 
     ExpressionProgram program_;
+    std::shared_mutex changing_;  // the constants
+    std::atomic<uint64_t> constants_ = 0;
     nb::object kept_;
     ExpressionRun one_;
 };

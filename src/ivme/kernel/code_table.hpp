@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <vector>
 
@@ -9,6 +11,7 @@
 
 namespace ivme {
 
+// Who changes it has the lock of the database. Others may read meanwhile, with the mutex.
 class CodeTable {
 public:
     // A doubtful code is one that the caller has found no value for.
@@ -24,6 +27,7 @@ public:
 
     // Notes a code that was looked up and is missing, once.
     void request(int64_t code) {
+        std::lock_guard guard(mutex);
         grow(place(code));
         if (states_[place(code)] != MISSING) return;
         requested_.push_back(code);
@@ -34,6 +38,7 @@ public:
 
     // Requests of a run that was given up.
     void withdraw() {
+        std::lock_guard guard(mutex);
         for (int64_t code : requested_) {
             if (states_[place(code)] == REQUESTED) states_[place(code)] = MISSING;
         }
@@ -41,6 +46,7 @@ public:
     }
 
     void fill(int64_t code, int64_t value, bool doubtful) {
+        std::lock_guard guard(mutex);
         size_t at = place(code);
         grow(at);
         values_[at] = value;
@@ -49,12 +55,15 @@ public:
 
     // To be called before codes change their meaning.
     void forget() {
+        std::lock_guard guard(mutex);
         states_ = {};
         values_ = {};
         requested_ = {};
     }
 
     size_t bytes() const { return values_.capacity() * sizeof(int64_t) + states_.capacity(); }
+
+    std::shared_mutex mutex;
 
 private:
     // NULL comes first.

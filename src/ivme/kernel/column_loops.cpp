@@ -74,6 +74,24 @@ IVME_CLONES bool take_low_words(const void* words, size_t n, int64_t most, int64
     return !outside;
 }
 
+IVME_CLONES bool are_narrow_within(const void* numbers, size_t n, int64_t least, int64_t most) {
+    bool outside = false;
+    for (size_t i = 0; i < n; ++i) {
+        int64_t code = number_at<int32_t>(numbers, i);
+        outside |= (code < least) | (code > most);
+    }
+    return !outside;
+}
+
+IVME_CLONES bool are_low_words(const void* words, size_t n, int64_t most) {
+    bool outside = false;
+    for (size_t i = 0; i < n; ++i) {
+        int64_t low = number_at<int64_t>(words, 2 * i), high = number_at<int64_t>(words, 2 * i + 1);
+        outside |= (low < -most) | (low > most) | (high != low >> 63);
+    }
+    return !outside;
+}
+
 IVME_CLONES bool go_forward(const void* offsets, size_t n) {
     bool goes_back = false;
     for (size_t i = 0; i < n; ++i) goes_back |= number_at<int32_t>(offsets, i + 1) < number_at<int32_t>(offsets, i);

@@ -31,6 +31,9 @@ void compare_with_next(const int64_t* codes, size_t n, bool* is_below);
 bool widen(const void* numbers, size_t n, int64_t least, int64_t most, int64_t* codes);
 // The low ones of pairs of words; whether all pairs are numbers from -`most` to `most`.
 bool take_low_words(const void* words, size_t n, int64_t most, int64_t* codes);
+// The same without taking them.
+bool are_narrow_within(const void* numbers, size_t n, int64_t least, int64_t most);
+bool are_low_words(const void* words, size_t n, int64_t most);
 // Whether of `n` + 1 offsets none is below the one before it.
 bool go_forward(const void* offsets, size_t n);
 // Whether no byte has its first bit set.

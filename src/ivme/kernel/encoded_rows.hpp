@@ -3,6 +3,7 @@
 
 #include "arrow_columns.hpp"
 #include "heap.hpp"
+#include "loaded_rows.hpp"
 
 namespace ivme {
 
@@ -60,6 +61,8 @@ struct EncodedRows {
     std::vector<unsigned> unread;  // columns that nothing takes, in a table that keeps no rows
     Array<int64_t> codes, outputs;
     Brought brought;
+    uint64_t constants = 0;              // those by which the outputs were computed beside another batch
+    std::unique_ptr<LoadedRows> loaded;  // what was loaded beside it
     nb::object array;
 };
 

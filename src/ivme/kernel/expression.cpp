@@ -297,7 +297,7 @@ IVME_CLONES void ExpressionProgram::execute(const Instruction& i, ExpressionFram
         case Operation::truncate_real:
             return f.try_map_one<double, Word>(i, [](double v, Word* to) { return int_of_real(std::trunc(v), to); });
         case Operation::look_up:
-            run.complete &= f.look_up(i, *tables[i.k]);
+            run.complete &= f.look_up(i, *tables[i.k], run.requests);
             return;
         case Operation::foreign:
             run.complete &= f.read(i, run.foreign[i.k], run.missing[i.k]);

@@ -95,6 +95,7 @@ struct ExpressionRun {
     std::vector<int64_t> doubtful;              // rows
     std::vector<std::vector<int64_t>> missing;  // by foreign column, rows
     bool complete = true;                       // nothing was missing
+    bool requests = true;                       // tables note what they lack
 };
 
 struct ExpressionFrame;

@@ -146,7 +146,7 @@ struct ExpressionFrame {
         }
     }
 
-    bool look_up(const Instruction& i, CodeTable& table) {
+    bool look_up(const Instruction& i, CodeTable& table, bool requests) {
         const int64_t *a = at<int64_t>(i.a), *mask = at<int64_t>(i.mask);
         int64_t* to = at<int64_t>(i.to);
         bool complete = true;
@@ -157,7 +157,7 @@ struct ExpressionFrame {
             if (state == CodeTable::DOUBTFUL) {
                 doubtful[row] = 1;
             } else {
-                table.request(a[row]);
+                if (requests) table.request(a[row]);
                 complete = false;
             }
         }

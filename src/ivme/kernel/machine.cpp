@@ -62,18 +62,33 @@ std::vector<const int64_t*> stored_columns(const StoreStep& step, const Input& i
 
 }  // namespace
 
-void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log) {
+void Machine::run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log, LoadedJob* loaded) {
     for (auto& overlay : trigger.overlays) overlay.built = false;
-    for (const Step& step : trigger.steps) run_step(trigger, step, inputs, log);
+    size_t pieces = loaded ? loaded->pieces() : 1;
+    std::vector<Input> cut;
+    for (size_t piece = 0; piece < pieces; ++piece) {
+        if (pieces > 1) cut = {inputs[0].piece(piece, pieces)};
+        Trigger& own = trigger.of_piece(piece);
+        for (const Step& step : trigger.steps) run_step(own, step, pieces > 1 ? cut : inputs, log, loaded, piece);
+    }
 }
 
-void Machine::run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log) {
-    auto& registers = trigger.registers;
+void Machine::run_step(Trigger& own, const Step& step, const std::vector<Input>& inputs, UndoLog& log,
+                       LoadedJob* loaded, size_t piece) {
+    const auto* load = loaded ? std::get_if<LoadStep>(&step) : nullptr;
+    if (!load || !loaded->take(piece, load->target, own.registers[load->target])) {
+        return run_step(own, step, inputs, log);
+    }
+    operations += inputs[load->input].n;
+}
+
+void Machine::run_step(Trigger& own, const Step& step, const std::vector<Input>& inputs, UndoLog& log) {
+    auto& registers = own.registers;
     std::visit(Overloaded{
                    [&](const LoadStep& s) { load(s, inputs[s.input], registers[s.target]); },
                    [&](const StoreStep& s) { store(s, inputs[s.input], log); },
                    [&](const ScanStep& s) { scan(s, registers[s.target]); },
-                   [&](const JoinStep& s) { join(s, trigger); },
+                   [&](const JoinStep& s) { join(s, own); },
                    [&](const ProjectStep& s) { project(s, registers[s.origin], registers[s.target]); },
                    [&](const DistinctStep& s) { distinct(s, registers[s.origin], registers[s.target]); },
                    [&](const ExistsStep& s) { exists(s, registers[s.origin], registers[s.target]); },

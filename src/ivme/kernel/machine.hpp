@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "delta.hpp"
+#include "loaded_rows.hpp"
 #include "probe.hpp"
 #include "program.hpp"
 #include "row_groups.hpp"
@@ -22,6 +23,14 @@ struct Input {
     size_t n = 0;
     std::vector<const int64_t*> columns;
     const int64_t* weights = nullptr;
+
+    // One of so many pieces of about the same size.
+    Input piece(size_t number, size_t pieces) const {
+        size_t first = n * number / pieces, end = n * (number + 1) / pieces;
+        Input cut{end - first, {}, weights + first};
+        for (const int64_t* column : columns) cut.columns.push_back(column + first);
+        return cut;
+    }
 };
 
 // A pending delta, laid out so that reads of its map can see it: the count of an entry is its row plus one.
@@ -80,9 +89,13 @@ public:
     explicit Machine(const Seed& seed) : consolidator_(seed) {}
 
     // Changes maps and logs how to undo it; on an exception the log holds what was done.
-    void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log);
-    // One of its steps, if what that reads is there.
-    void run_step(Trigger& trigger, const Step& step, const std::vector<Input>& inputs, UndoLog& log);
+    void run(Trigger& trigger, const std::vector<Input>& inputs, UndoLog& log, LoadedJob* loaded = nullptr);
+    // One of its steps, if what that reads is there. `own` has the registers of a piece of the rows.
+    void run_step(Trigger& own, const Step& step, const std::vector<Input>& inputs, UndoLog& log);
+    // The same, unless it is a load that was done before.
+    void run_step(Trigger& own, const Step& step, const std::vector<Input>& inputs, UndoLog& log, LoadedJob* loaded,
+                  size_t piece);
+    void load(const LoadStep& step, const Input& input, Delta& target);
 
     // A part of a step that adds rows to a table (see Heap::begin_append).
     void store_part(const StoreStep& step, unsigned part, const Input& input, UndoLog& log);
@@ -114,7 +127,6 @@ public:
     std::function<void()> poll = [] {};
 
 private:
-    void load(const LoadStep& step, const Input& input, Delta& target);
     void scan(const ScanStep& step, Delta& target);
     void join(const JoinStep& step, Trigger& trigger);
     void project(const ProjectStep& step, const Delta& origin, Delta& target);

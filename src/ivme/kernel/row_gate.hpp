@@ -22,6 +22,8 @@ public:
           open_reads_(std::move(open_reads)),
           running_(std::move(running)),
           name_(nb::str("name")),
+          validate_(nb::str("validate")),
+          arrow_c_array_(nb::str("__arrow_c_array__")),
           kept_(lock) {}
 
     void set_path(nb::object table, nb::object path, bool deletes, bool counts) {
@@ -45,26 +47,39 @@ public:
             rows->entry = PyLong_AsSize_t(number);
             rows->generation = generation_;
             nb::object kept = entries_[rows->entry].kept;
-            if (!nb::cast<RowPath&>(kept).encode_arrow(capsules, *rows, weight > 0)) return;
+            RowPath& path = nb::cast<RowPath&>(kept);
+            if (!path.arrow() || !path.arrow()->encode(capsules, *rows, weight > 0, path.threads())) return;
             made = nb::cast(rows.release(), nb::rv_policy::take_ownership);
         });
         return made;
     }
 
-    // The same, begun beside whatever follows; None if that does not pay, or the batch path has to take it.
-    nb::object encode_ahead(nb::handle table, const nb::tuple& capsules, int64_t weight) {
-        nb::object made = nb::none();
-        if (!may_take(table) || memory_room >= 0 || allocation_budget >= 0) return made;
+    // The same for record batches of several tables, each with its weight, begun beside whatever follows; None if that
+    // does not pay, or the batch path has to take one of them.
+    nb::object encode_ahead(const nb::list& changes) {
+        if (!nb::len(changes) || !may_take() || memory_room >= 0 || allocation_budget >= 0) return nb::none();
+        auto ahead = std::make_unique<RowsAhead>();
+        std::vector<nb::object> given;
+        for (nb::handle change : changes) {
+            given.push_back(given_arrow(nb::cast<nb::tuple>(change)[1]));
+            if (!given.back().is_valid()) return nb::none();
+        }
+        bool are_all = true;
         alone([&] {
-            PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), table.ptr());
-            if (!number) return;
-            size_t entry = PyLong_AsSize_t(number);
-            auto ahead = std::make_unique<RowsAhead>(entries_[entry].kept);
-            ahead->rows->entry = entry;
-            ahead->rows->generation = generation_;
-            if (ahead->begin(capsules, weight > 0)) made = nb::cast(ahead.release(), nb::rv_policy::take_ownership);
+            for (size_t i = 0; i < given.size() && are_all; ++i) {
+                are_all = add_ahead(nb::cast<nb::tuple>(changes[i]), given[i], *ahead);
+            }
         });
-        return made;
+        if (!are_all) return nb::none();
+        ahead->begin();
+        return nb::cast(ahead.release(), nb::rv_policy::take_ownership);
+    }
+
+    // Applies them, once they are taken, as `apply_encoded` does.
+    bool apply_ahead(const RowsAhead& ahead, const nb::object& record) {
+        std::vector<std::pair<nb::object, int64_t>> given;
+        for (const RowsAhead::Part& part : ahead.parts) given.emplace_back(part.encoded, part.weight);
+        return apply_encoded(given, record);
     }
 
     // Encoded rows of several tables, each with the weight of all of them, as one transaction; false if the batch path
@@ -118,6 +133,29 @@ private:
         int64_t weight;
         Array<int64_t> weights;
     };
+
+    // A record batch that Arrow has validated, as two capsules; no object if it is not valid.
+    nb::object given_arrow(nb::handle batch) const {
+        try {
+            batch.attr(validate_)();
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_ValueError)) throw;  // ArrowInvalid is one
+            return {};
+        }
+        return batch.attr(arrow_c_array_)();
+    }
+    bool add_ahead(const nb::tuple& change, const nb::object& given, RowsAhead& ahead) {
+        PyObject* number = PyDict_GetItemWithError(numbers_.ptr(), nb::handle(change[0]).ptr());
+        nb::handle weight = change[2];
+        if (!number || !PyLong_CheckExact(weight.ptr())) return false;
+        auto entry = PyLong_AsSize_t(number);
+        bool is_known = std::any_of(ahead.parts.begin(), ahead.parts.end(),
+                                    [&](const auto& part) { return part.rows->entry == entry; });
+        int64_t sign = nb::cast<int64_t>(weight);
+        const Entry& known = entries_[entry];
+        if (is_known || (sign != 1 && sign != -1) || known.path->threads() < 2) return false;
+        return ahead.add(known.kept, nb::cast<nb::tuple>(given), sign, entry, generation_);
+    }
 
     // Whether it may be that nothing but the kernel has to know.
     bool may_take() const {
@@ -288,6 +326,7 @@ private:
         strings.clear();
         for (Part& part : parts) {
             if (done && part.weight > 0) part.path->keep_strings(*part.rows);
+            part.path->take_back(*part.rows);
         }
         return done;
     }
@@ -309,7 +348,7 @@ private:
     nb::dict numbers_, open_reads_;
     std::vector<Entry> entries_;
     size_t generation_ = 0;  // of the entries
-    nb::object running_, name_, kept_;
+    nb::object running_, name_, validate_, arrow_c_array_, kept_;
 };
 
 }  // namespace ivme

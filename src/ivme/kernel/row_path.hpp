@@ -1,11 +1,9 @@
 // Rows in one call: encoded, computed and taken through all triggers, where nothing but the kernel has to know of them.
 #pragma once
 
-#include "bound_expressions.hpp"
-#include "encoded_rows.hpp"
+#include "arrow_path.hpp"
 #include "row_encoder.hpp"
 #include "row_log.hpp"
-#include "row_run.hpp"
 #include "state_lock.hpp"
 #include "view_chain.hpp"
 
@@ -121,56 +119,36 @@ public:
     LogEnd* log() const { return log_.end(); }
     const nb::object& table() const { return log_.table(); }
 
-    // Record batches may come, too; the columns `key` are never NULL. `prepare` fills in what expressions lack over
-    // columns, and says whether they turn back no more. Nothing but the table takes `loose` columns of strings, and
-    // nothing at all `unread` ones.
+    // Record batches may come, too. `prepare` fills in what expressions lack over columns, and says whether they turn
+    // back no more.
     void take_arrow(const nb::object& columns, std::vector<unsigned> key, nb::object prepare,
                     std::vector<unsigned> loose, std::vector<unsigned> unread) {
-        arrow_ = &nb::cast<ArrowColumns&>(columns);
         kept_ = nb::make_tuple(kept_, columns);
-        key_ = std::move(key);
         prepare_ = std::move(prepare);
-        loose_ = std::move(loose);
-        unread_ = std::move(unread);
+        auto loads = std::make_unique<LoadsAhead>(kernel_.seed(), expressions_);
+        for (const RowRun& run : runs_) loads->add(kernel_.trigger(run.trigger), run);
+        arrow_ = std::make_unique<ArrowPath>(nb::cast<ArrowColumns&>(columns), std::move(key), std::move(loose),
+                                             std::move(unread), std::move(loads));
     }
-
-    // The codes of a record batch that has been validated; false if the batch path has to take it. Strings that only
-    // come may be loose.
-    bool encode_arrow(const nb::tuple& capsules, EncodedRows& rows, bool comes) const {
-        const ArrowArray* array = begin_arrow(capsules, rows, comes);
-        if (!array) return false;
-        nb::gil_scoped_release release;
-        return finish_arrow(*array, rows, kernel_.team().threads);
-    }
-    // What is to be encoded, as long as `rows` last; null as before.
-    const ArrowArray* begin_arrow(const nb::tuple& capsules, EncodedRows& rows, bool comes) const {
-        auto [schema, array] = GivenArrow(capsules);
-        if (!arrow_ || !array->length || !arrow_->takes(*schema, *array)) return nullptr;
-        rows.n = static_cast<size_t>(array->length);
-        rows.shared.resize(encoder_.arity());
-        rows.array = nb::object(capsules[1]);
-        if (comes) rows.loose = loose_;
-        rows.unread = unread_;
-        arrow_->note_sweeps(rows.sweeps);
-        rows.work = arrow_->work(*array);
-        return array;
-    }
-    // What `finish_arrow` may be given in its place; null if the batch path has to take it.
-    std::shared_ptr<const ArrowCopy> copied(const ArrowArray& array) const { return arrow_->copied(array); }
-    // Without the GIL, and without any lock: others may write meanwhile.
-    bool finish_arrow(const ArrowArray& array, EncodedRows& rows, unsigned threads) const {
-        if (!arrow_->encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, rows.unread, threads))
-            return false;
-        std::vector<const int64_t*> columns = rows.places();
-        return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
-            return std::find(columns[column], columns[column] + rows.n, NULL_CODE) != columns[column] + rows.n;
+    // Whether rows have come that were not kept: no view can begin to read what they had.
+    bool has_passed_rows() const {
+        return std::any_of(runs_.begin(), runs_.end(), [&](const RowRun& run) {
+            const auto& heaps = kernel_.trigger(run.trigger).heaps;
+            return std::any_of(heaps.begin(), heaps.end(),
+                               [](const Heap* heap) { return !heap->is_kept() && heap->size() > 0; });
         });
     }
+    // Null if none may come.
+    const ArrowPath* arrow() const { return arrow_.get(); }
 
     // Computes the expressions over encoded rows; false if the batch path has to.
     bool compute(const nb::object& object, EncodedRows& rows) const {
-        return !expressions_ || computes(rows) ||
-               (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
+        if (!expressions_) return true;
+        if (rows.outputs.size()) {
+            if (rows.constants == expressions_->constants()) return true;
+            rows.loaded.reset();
+        }
+        return computes(rows) || (nb::cast<bool>(prepare_(rows.views(object), rows.n)) && computes(rows));
     }
 
     // Whether storing such rows compares strings of tables.
@@ -187,19 +165,22 @@ public:
     // The triggers that encoded rows go through, but for those of views with heavy and light parts.
     void add_jobs(const EncodedRows& rows, const int64_t* weights, std::vector<Job>& jobs) const {
         std::vector<const int64_t*> columns = rows.places();
-        for (const RowRun& run : runs_) {
+        for (size_t i = 0; i < runs_.size(); ++i) {
+            const RowRun& run = runs_[i];
             if (run.balance) continue;
             Trigger& trigger = kernel_.trigger(run.trigger);
-            Input input{rows.n, {}, weights};
-            for (unsigned place : run.places) input.columns.push_back(columns[place]);
-            jobs.push_back({&trigger, {std::move(input)}});
-            check_width(trigger, jobs.back().inputs);
+            Job& job = jobs.emplace_back(Job{&trigger, {{rows.n, {}, weights}}});
+            for (unsigned place : run.places) job.inputs[0].columns.push_back(columns[place]);
+            check_width(trigger, job.inputs);
+            if (rows.loaded && rows.loaded->jobs[i].is_of(trigger.number)) job.loaded = &rows.loaded->jobs[i];
         }
     }
     // And these, behind all others.
     void run_parts(const EncodedRows& rows, const int64_t* weights) {
         if (!balances_.empty()) run_parts(rows.places(), rows.n, weights);
     }
+    // Encoded rows have been applied. Without the GIL.
+    void take_back(EncodedRows& rows) const { arrow_->loads().give_back(rows); }
     // Encoded rows that came are stored by now, if the table is, so that their strings are held. Without the GIL.
     void keep_strings(const EncodedRows& rows) const {
         for (const RowRun& run : runs_) {
@@ -387,8 +368,7 @@ private:
     RowEncoder encoder_;
     RowLog log_;
     Expressions* expressions_ = nullptr;
-    const ArrowColumns* arrow_ = nullptr;
-    std::vector<unsigned> key_, loose_, unread_;
+    std::unique_ptr<ArrowPath> arrow_;
     nb::object compute_, prepare_, kept_;
     std::vector<RowRun> runs_;
     std::vector<Balance*> balances_;

@@ -1,10 +1,12 @@
-// A record batch that another thread encodes while this one goes on, as with the batch before it. It is copied first:
-// once it is taken, nothing of its giver's memory is read. What takes less than to wake a thread is encoded at once.
+// The record batches of a batch, which another thread encodes while this one goes on, as with the batch before it. They
+// are copied first: once they are taken, nothing of their giver's memory is read. What takes less than to wake a thread
+// is encoded at once.
 #pragma once
 
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "row_path.hpp"
 #include "workers.hpp"
@@ -16,72 +18,110 @@ inline std::atomic<size_t> values_ahead = 16384;
 
 class RowsAhead {
 public:
-    explicit RowsAhead(nb::object path) : rows(std::make_unique<EncodedRows>()), kept_(std::move(path)) {}
+    struct Part {
+        nb::object path;  // which keeps what its rows are encoded by
+        const ArrowPath* arrow;
+        int64_t weight;
+        bool leaves_unread_out;
+        nb::object encoded;
+        EncodedRows* rows;
+        const ArrowArray* given;
+        nb::object kept_given;
+        std::shared_ptr<const ArrowCopy>* copy;  // which the rows keep
+        bool is_done = false;
+    };
+
+    RowsAhead() = default;
     RowsAhead(const RowsAhead&) = delete;
     RowsAhead& operator=(const RowsAhead&) = delete;
     ~RowsAhead() { wait(); }
 
-    // False if there is no other thread, or the batch path has to take the rows.
-    bool begin(const nb::tuple& capsules, bool comes) {
-        const RowPath& path = nb::cast<RowPath&>(kept_);
-        unsigned others = path.threads() - 1;
-        if (!others) return false;
-        const ArrowArray* array = path.begin_arrow(capsules, *rows, comes);
-        if (!array) return false;
-        given_ = std::exchange(rows->array, holder());
-        task_.work = [this, &path, array, others] {
-            try {
-                *copy_ = path.copied(*array);
-                is_done_ = *copy_ && path.finish_arrow((*copy_)->array(), *rows, others);
-            } catch (...) {
-                error_ = std::current_exception();
-            }
-        };
-        if (rows->work < values_ahead) {
-            nb::gil_scoped_release release;
-            task_.work();
-        } else {
-            Workers::shared().post(task_);
-        }
+    // Another table's record batch; false if the batch path has to take it.
+    bool add(const nb::object& path, const nb::tuple& capsules, int64_t weight, size_t entry, size_t generation) {
+        RowPath& taken = nb::cast<RowPath&>(path);
+        auto rows = std::make_unique<EncodedRows>();
+        const ArrowArray* given = taken.arrow() ? taken.arrow()->begin(capsules, *rows, weight > 0) : nullptr;
+        if (!given) return false;
+        rows->entry = entry;
+        rows->generation = generation;
+        work_ += rows->work;
+        others_ = taken.threads() - 1;
+        Part part{path, taken.arrow(), weight, taken.has_passed_rows(), {}, rows.get(), given, {}, nullptr};
+        part.kept_given = std::exchange(rows->array, holder(part));
+        part.encoded = nb::cast(rows.release(), nb::rv_policy::take_ownership);
+        parts.push_back(std::move(part));
         return true;
     }
 
-    // The codes, once; None if the batch path has to take the rows.
-    nb::object take() {
+    void begin() {
+        task_.work = [this] {
+            encode_all();
+            for (Part& part : parts) {
+                if (part.is_done) part.arrow->loads().load(*part.rows, part.weight, is_wanted_);
+            }
+        };
+        if (work_ >= values_ahead) return Workers::shared().post(task_);
+        is_wanted_ = true;
+        nb::gil_scoped_release release;
+        task_.work();
+    }
+
+    // Whether all are encoded; if not, the batch path has to take them.
+    bool take() {
         wait();
-        given_.reset();
+        for (Part& part : parts) part.kept_given.reset();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
-        if (!is_done_) return nb::none();
-        is_done_ = false;
-        return nb::cast(rows.release(), nb::rv_policy::take_ownership);
+        return std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_done; });
     }
 
     // What was given, for Arrow; None if it could not be copied.
-    nb::object data() const { return *copy_ ? ArrowCopy::exported(*copy_) : nb::none(); }
+    nb::object data(size_t part) const {
+        const auto& copy = *parts.at(part).copy;
+        return copy ? ArrowCopy::exported(copy) : nb::none();
+    }
 
-    std::unique_ptr<EncodedRows> rows;
+    std::vector<Part> parts;
 
 private:
     using Copy = std::shared_ptr<const ArrowCopy>;
 
     // Keeps the copy for as long as there are codes in it.
-    nb::object holder() {
+    static nb::object holder(Part& part) {
         auto held = std::make_unique<Copy>();
-        copy_ = held.get();
-        holder_ = nb::capsule(held.release(), [](void* copy) noexcept { delete static_cast<Copy*>(copy); });
-        return holder_;
+        part.copy = held.get();
+        return nb::capsule(held.release(), [](void* copy) noexcept { delete static_cast<Copy*>(copy); });
+    }
+
+    // Those that no other thread has begun.
+    void encode_all() {
+        for (size_t number = next_++; number < parts.size(); number = next_++) {
+            try {
+                encode(parts[number]);
+            } catch (...) {
+                std::lock_guard guard(mutex_);
+                error_ = std::current_exception();
+            }
+        }
+    }
+    void encode(Part& part) const {
+        *part.copy = part.arrow->copied(*part.given, part.leaves_unread_out);
+        part.is_done = *part.copy && part.arrow->finish((*part.copy)->array(), *part.rows, others_);
     }
 
     void wait() {
+        is_wanted_ = true;
         if (task_.state == Task::State::made || task_.state == Task::State::done) return;
         nb::gil_scoped_release release;
+        encode_all();
         Workers::shared().join(task_);
     }
 
-    nb::object kept_, given_, holder_;
-    Copy* copy_ = nullptr;
     Task task_;
-    bool is_done_ = false;
+    std::atomic<size_t> next_ = 0;         // the part to encode
+    std::atomic<bool> is_wanted_ = false;  // somebody waits for the codes
+    size_t work_ = 0;
+    unsigned others_ = 0;
+    std::mutex mutex_;
     std::exception_ptr error_;
 };
 

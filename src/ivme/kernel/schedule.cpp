@@ -38,11 +38,17 @@ bool Schedule::is_one(const Trigger& trigger) {
     return !trigger.overlays.empty() || !trigger.partitions.empty() || has_floats(trigger);
 }
 
+bool Schedule::may_be_cut(const Trigger& trigger) {
+    return trigger.input_widths.size() == 1 && !is_one(trigger) && trigger.emits.empty() && !stores(trigger);
+}
+
+size_t Schedule::pieces_of(size_t rows) { return std::clamp<size_t>(rows / rows_of_piece, 1, MOST_PIECES); }
+
 // Only rows that come are cut: where rows go, entries would go in another order.
 size_t Schedule::pieces_of(const Job& job) {
-    const Trigger& trigger = *job.trigger;
-    size_t rows = job.rows(), pieces = std::min(rows / rows_of_piece, MOST_PIECES);
-    if (pieces < 2 || job.inputs.size() != 1 || is_one(trigger) || !trigger.emits.empty() || stores(trigger)) return 1;
+    if (job.loaded) return job.loaded->pieces();
+    size_t rows = job.rows(), pieces = pieces_of(rows);
+    if (pieces < 2 || job.inputs.size() != 1 || !may_be_cut(*job.trigger)) return 1;
     const int64_t* weights = job.inputs[0].weights;
     return std::all_of(weights, weights + rows, [](int64_t weight) { return weight > 0; }) ? pieces : 1;
 }
@@ -175,13 +181,16 @@ void Schedule::cut(const std::vector<Job>& jobs) {
             continue;
         }
         const Input& whole = jobs[job].inputs[0];
-        for (size_t piece = 0; piece < pieces; ++piece) {
-            size_t first = whole.n * piece / pieces, end = whole.n * (piece + 1) / pieces;
-            Input input{end - first, {}, whole.weights + first};
-            for (const int64_t* column : whole.columns) input.columns.push_back(column + first);
-            inputs_[job][piece] = {std::move(input)};
-        }
+        for (size_t piece = 0; piece < pieces; ++piece) inputs_[job][piece] = {whole.piece(piece, pieces)};
     }
+}
+
+// Whether a node is a load that was done before.
+bool Schedule::is_loaded(const Node& node) const {
+    const Job& job = (*jobs_)[node.job];
+    if (!job.loaded || node.step == ALL_STEPS) return false;
+    const auto* load = std::get_if<LoadStep>(&job.trigger->steps[node.step]);
+    return load && job.loaded->has(node.piece, load->target);
 }
 
 // How much is left to do one after the other from a node on: what has most of that comes first.
@@ -194,7 +203,7 @@ void Schedule::begin(const std::vector<Job>& jobs) {
         size_t rows = 0;
         for (const Input& input : inputs_[node.job][node.piece]) rows += input.n;
         node.waits = node.to_wait_for;
-        node.cost = node.pace * static_cast<float>(rows);
+        node.cost = is_loaded(node) ? 0 : node.pace * static_cast<float>(rows);
         node.height = node.stores ? 0 : behind_time_;
         for (size_t next : node.next) node.height = std::max(node.height, nodes_[next].height);
         node.height += node.cost;
@@ -310,9 +319,12 @@ void Schedule::run_behind() {
 void Schedule::run_step(const Node& node, const Lane& lane) {
     Trigger& trigger = *(*jobs_)[node.job].trigger;
     const std::vector<Input>& inputs = inputs_[node.job][node.piece];
-    if (node.step == ALL_STEPS) return lane.machine.run(trigger, inputs, lane.log);
+    LoadedJob* loaded = (*jobs_)[node.job].loaded;
+    if (node.step == ALL_STEPS) return lane.machine.run(trigger, inputs, lane.log, loaded);
     const Step& step = trigger.steps[node.step];
-    if (node.part == WHOLE) return lane.machine.run_step(trigger.of_piece(node.piece), step, inputs, lane.log);
+    if (node.part == WHOLE) {
+        return lane.machine.run_step(trigger.of_piece(node.piece), step, inputs, lane.log, loaded, node.piece);
+    }
     const auto& store = std::get<StoreStep>(step);
     lane.machine.store_part(store, static_cast<unsigned>(node.part), inputs[store.input], lane.log);
 }

@@ -22,6 +22,7 @@ namespace ivme {
 struct Job {
     Trigger* trigger;
     std::vector<Input> inputs;
+    LoadedJob* loaded = nullptr;  // what its loads have found before, if anything
 
     size_t rows() const {
         size_t total = 0;
@@ -48,6 +49,10 @@ public:
 
     Schedule(const std::vector<Job>& jobs, std::vector<Shape> shapes);
     const std::vector<Shape>& shapes() const { return shapes_; }
+
+    // Whether rows that come may be cut into pieces, and into how many so many rows are.
+    static bool may_be_cut(const Trigger& trigger);
+    static size_t pieces_of(size_t rows);
 
     // Whether there is anything to do at the same time.
     bool is_wide() const { return is_wide_; }
@@ -88,6 +93,7 @@ private:
 
     static bool is_one(const Trigger& trigger);
     static size_t pieces_of(const Job& job);
+    bool is_loaded(const Node& node) const;
     void add_steps(size_t job, size_t piece, const Trigger& trigger, const Trigger& own);
     void add_node(size_t job, size_t piece, size_t step, int part, bool stores, float pace);
     void add_whole(size_t job, const Trigger& trigger);

@@ -95,7 +95,7 @@ private:
 
     void run_in_order(const std::vector<Job>& jobs, Machine& machine) {
         for (const Job& job : jobs) {
-            machine.run(*job.trigger, job.inputs, *logs_[0]);
+            machine.run(*job.trigger, job.inputs, *logs_[0], job.loaded);
             ++failed_run;
         }
     }

@@ -121,13 +121,20 @@ void Workers::pause() {
     lock.release();
 }
 
+// To be woken takes the caller of a stream of batches as long as a small batch, so a thread looks longer for the next
+// task if the last one came soon.
 void Workers::work() {
+    constexpr auto SOON = std::chrono::microseconds(100);
     std::unique_lock lock(mutex_);
+    auto since = std::chrono::steady_clock::now();
     for (;;) {
         called_.wait(lock, [&] { return waiting_ > 0; });
-        tasks_.empty() || holders_ ? help(lock) : do_task(lock);
+        bool is_task = !tasks_.empty() && !holders_;
+        bool came_soon = is_task && std::chrono::steady_clock::now() - since < SOON;
+        is_task ? do_task(lock) : help(lock);
         lock.unlock();
-        look_for([&] { return waiting_ > 0; });
+        since = std::chrono::steady_clock::now();
+        look_for([&] { return waiting_ > 0; }, came_soon ? 2 * SOON : MOMENT);
         lock.lock();
     }
 }

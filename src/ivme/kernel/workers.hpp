@@ -19,11 +19,11 @@ namespace ivme {
 // A batch calls for help several times, and to be woken takes longer than the pauses in between: so a thread looks for
 // the next call, or for the end of one, for a moment before it sleeps.
 // It keeps its core meanwhile: on a busy machine it would not get it back for milliseconds.
+inline constexpr auto MOMENT = std::chrono::microseconds(20);
 template <class Holds>
-void look_for(Holds holds) {
-    constexpr auto MOMENT = std::chrono::microseconds(20);
+void look_for(Holds holds, std::chrono::microseconds moment = MOMENT) {
     auto begun = std::chrono::steady_clock::now();
-    while (!holds() && std::chrono::steady_clock::now() - begun < MOMENT) {
+    while (!holds() && std::chrono::steady_clock::now() - begun < moment) {
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ivme.engine.codes.arrow_types import declared_type
 from ivme.engine.codes.value_check import Check, checked, value_check
@@ -16,6 +16,9 @@ from ivme.engine.ingest.files import KINDS, other_file
 from ivme.errors import DataError, shown
 from ivme.query.model import Table
 from ivme.shown_table import counted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = tuple[Any, ...]
 
@@ -197,3 +200,11 @@ def refuse_single(rows: Any, table: Table) -> None:
 
 def _example(table: Table) -> str:
     return f"({', '.join(table.column_names)}{',' if len(table.columns) == 1 else ''})"
+
+
+def check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
+    """As in SQL, the columns of a primary key are never NULL."""
+    for number in table.key_positions:
+        if data.column(number).null_count:
+            row = data.column(number).is_null().to_pylist().index(True)
+            raise DataError(f"{place(table, table.columns[number].name, row)}: a primary key cannot be NULL")

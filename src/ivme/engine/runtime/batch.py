@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ivme.engine.ingest.row_batch import RowBatch, codes_of, joined
-from ivme.engine.ingest.row_check import keyed_rows, place
+from ivme.engine.ingest.row_check import check_key, keyed_rows
 from ivme.engine.ingest.rows import to_arrow
 from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.open_batch import OpenBatch
 from ivme.engine.runtime.positions import Progress
-from ivme.engine.runtime.record_batches import EncodedBatches
+from ivme.engine.runtime.record_batches import EncodedBatches, EncodedPart
 from ivme.engine.runtime.runtime import Decide, Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
 from ivme.engine.runtime.table_change import DeleteKeys, DeleteWhere, Replace, TableChange, Upsert
@@ -34,7 +34,6 @@ from ivme.query.model import Table
 
 _PIECE = 65_536
 """So many rows of an iterator are Python objects at a time."""
-
 
 Answer = TypeVar("Answer")
 
@@ -235,6 +234,11 @@ class Batch(OpenBatch):
         """Changes a table by what was made of a statement already."""
         self._add(self._changed_table(table), change)
 
+    def add_encoded(self, parts: list[EncodedPart], sweeps: int) -> None:
+        """Adds record batches to an empty batch; so many sweeps had been when they were encoded."""
+        self._sweeps, self._encoded.parts = sweeps, parts
+        self._take_batch_path()
+
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """What is added to the batch in this block is a part of it as a whole, or not at all."""
@@ -329,7 +333,7 @@ class Batch(OpenBatch):
                 return held
         comes = type(weights) is int and weights > 0
         data = to_arrow(rows, state.table if comes else state.table.without_defaults()) if codes is None else rows
-        _check_key(state.table, data)
+        check_key(state.table, data)
         return RowBatch(layout, read_weights(weights, data.num_rows, state.table.name), data, codes)
 
     def _check_static(self, state: TableState) -> None:
@@ -388,11 +392,3 @@ class Batch(OpenBatch):
 
 def _pieces(rows: Iterator[Any]) -> Iterator[list[Any]]:
     return takewhile(len, (list(islice(rows, _PIECE)) for _ in repeat(None)))
-
-
-def _check_key(table: Table, data: pa.Table | pa.RecordBatch) -> None:
-    """As in SQL, the columns of a primary key are never NULL."""
-    for number in table.key_positions:
-        if data.column(number).null_count:
-            row = data.column(number).is_null().to_pylist().index(True)
-            raise DataError(f"{place(table, table.columns[number].name, row)}: a primary key cannot be NULL")

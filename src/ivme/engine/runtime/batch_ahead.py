@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from ivme.engine.runtime.batch import Batch
-from ivme.engine.runtime.record_batches import MANY_ROWS, EncodedBatches, EncodedPart, PartAhead
+from ivme.engine.runtime.record_batches import MANY_ROWS, CopiedRows, EncodedPart, open_path
 from ivme.engine.runtime.runtime import Runtime
+
+if TYPE_CHECKING:
+    from ivme._kernel import RowsAhead
 
 Change = tuple[str, Any, Any]
 """A table, rows, and their weight."""
@@ -21,70 +24,103 @@ _PLAIN = frozenset({bool, int, float, str, bytes, Decimal, date, datetime, type(
 """Values that do not change."""
 
 
-class BatchAhead(Batch):
+class BatchAhead:
     """Changes that are given at once, each a table, rows and a weight; what is wrong with them is raised by `make_all`.
 
-    Codes that were taken back in between, tables and views that came or went, and whatever does not pay on another
-    thread, are left to what a batch does with them anyway.
+    Record batches that the kernel may take are encoded on another thread. All else, and what was encoded for tables
+    and views that were changed meanwhile, is left to a batch as others make them.
     """
 
-    def __init__(self, runtime: Runtime, changes: Sequence[Change]) -> None:
-        super().__init__(runtime)
-        self._begun: list[tuple[Change, PartAhead | None]] = [(change, self._begin(*change)) for change in changes]
-        self._taken: list[Change | EncodedPart] = []
-        self._failure: Exception | None = None
+    __slots__ = ("_changes", "_declared", "_failure", "_rows", "_runtime", "_sweeps")
 
-    def _begin(self, table: str, rows: Any, weight: Any) -> PartAhead | None:
-        return self._encoded.begin(table, rows, weight) if type(rows) in (pa.RecordBatch, pa.Table) else None
+    def __init__(self, runtime: Runtime, changes: list[Change]) -> None:
+        self._runtime, self._changes = runtime, changes
+        self._sweeps = runtime.domains.sweeps
+        self._failure: Exception | None = None
+        tables = runtime.catalog.tables
+        self._declared = [tables[name].table if name in tables else None for name, _, _ in changes]
+        self._rows = self._begin()
+
+    def _begin(self) -> RowsAhead | None:
+        """The codes of record batches, which become of their tables as these are now, or later."""
+        catalog = self._runtime.catalog
+        if catalog.row_gate is None or catalog.memory_limit is not None:
+            return None
+        for number, (name, data, weight) in enumerate(self._changes):
+            if type(data) is pa.Table:
+                batches = data.to_batches()
+                if len(batches) != 1:
+                    return None
+                data = batches[0]
+                self._changes[number] = (name, data, weight)
+            if type(data) is not pa.RecordBatch or self._declared[number] is None:
+                return None
+            if name not in catalog.single_rows:
+                open_path(self._runtime, name, data.num_rows)
+        return catalog.row_gate.encode_ahead(self._changes)
 
     def take_all(self) -> bool:
         """Copies what has not been copied: the giver of the rows may change them from here on.
 
         False if something is of a kind that is not copied: it has to be applied before its giver is asked for more.
         """
-        begun, self._begun = self._begun, []
         try:
-            taken = [_taken(change, part) for change, part in begun]
+            if self._rows is not None:
+                if self._rows.take():
+                    return True
+                self._rows = None
+            for number, (table, rows, weight) in enumerate(self._changes):
+                own = _own(rows)
+                if own is None or type(weight) is not int:
+                    return False
+                self._changes[number] = (table, own, weight)
         except Exception as error:
             self._failure = error
-            return True
-        self._taken = [change if part is None else part for (change, _), part in zip(begun, taken, strict=True)]
-        return all(part is not None for part in taken)
+        return True
 
     def make_all(self) -> None:
         """Applies all changes, or none."""
-        with self:
-            if self._failure is not None:
-                raise self._failure
-            for each in (*self._taken, *(change for change, _ in self._begun)):
-                if not isinstance(each, EncodedPart):
-                    self._add_change(*each)
-                elif self._few or self._parts or not self._encoded.add(each):
-                    self._add_change(each.table, each.data, each.weight)
+        if self._failure is not None:
+            raise self._failure
+        if self._rows is not None and self._apply(self._rows):
+            return
+        with Batch(self._runtime) as batch:
+            if self._rows is not None:
+                batch.add_encoded(self._parts(self._rows), self._sweeps)
+                return
+            for table, rows, weight in self._changes:
+                if type(weight) is int and abs(weight) == 1:
+                    (batch.insert if weight > 0 else batch.delete)(table, rows)
+                else:
+                    batch.apply(table, rows, weight)
 
-    def _add_change(self, table: str, rows: Any, weight: Any) -> None:
-        if type(weight) is int and weight == 1:
-            self.insert(table, rows)
-        elif type(weight) is int and weight == -1:
-            self.delete(table, rows)
-        else:
-            self.apply(table, rows, weight)
+    def _apply(self, rows: RowsAhead) -> bool:
+        """Whether the kernel has applied them, as durably as was requested."""
+        start = perf_counter()
+        journal, gate, record = self._runtime.catalog.journal, self._runtime.catalog.row_gate, None
+        if gate is None:
+            return False
+        if journal is not None:
+            record = journal.record([(part.table, part.data, part.weight) for part in self._parts(rows)])
+            if record is None:
+                return False
+        if not gate.apply_ahead(rows, record):
+            return False
+        if journal is not None:
+            journal.wait_taken()
+        counts = {change[0]: change[1].num_rows for change in self._changes}
+        self._runtime.reclaim_after_rows(sum(counts.values()))
+        self._runtime.notify_observers(counts, start)
+        return True
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._begun, self._taken = [], []
-
-
-def _taken(change: Change, begun: PartAhead | None) -> Change | EncodedPart | None:
-    """A change that stays as it is whatever its giver does; None if that cannot be told."""
-    part = None if begun is None else EncodedBatches.taken(begun)
-    if part is not None:
-        return part
-    table, rows, weight = change
-    own = _own(rows)
-    if own is None or type(weight) is not int:
-        return None
-    return table, own, weight
+    def _parts(self, rows: RowsAhead) -> list[EncodedPart]:
+        return [
+            EncodedPart(table, encoded, CopiedRows(rows, number, data.schema), weight, declared)
+            for number, (encoded, (table, data, weight), declared) in enumerate(
+                zip(rows.rows(), self._changes, self._declared, strict=True)
+            )
+            if declared is not None
+        ]
 
 
 def _own(rows: Any) -> Any:

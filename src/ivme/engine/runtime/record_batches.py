@@ -40,23 +40,22 @@ class EncodedPart(NamedTuple):
 
 @dataclass(slots=True)  # a frozen one takes three times as long to make
 class CopiedRows:
-    """A copy of a record batch, which Arrow is given only if it is needed."""
+    """The copy of a record batch, which Arrow is given only if it is needed."""
 
     rows: RowsAhead
+    part: int
     schema: pa.Schema
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
-        return self.schema.__arrow_c_schema__(), self.rows.data()
+        return self.schema.__arrow_c_schema__(), self.rows.data(self.part)
 
 
-class PartAhead(NamedTuple):
-    """A record batch that is copied, and becomes codes, on another thread."""
-
-    table: str
-    rows: RowsAhead
-    data: pa.RecordBatch
-    weight: int
-    declared: Table
+def open_path(runtime: Runtime, name: str, rows: int) -> None:
+    """Many rows that are the first of a table are taken as all others are."""
+    if rows >= MANY_ROWS:
+        with runtime.catalog.lock:
+            if name in runtime.catalog.tables:
+                runtime.single_row_path(name)
 
 
 class EncodedBatches:
@@ -81,36 +80,12 @@ class EncodedBatches:
             return False
         declared = state.table  # before the codes: they are those of this table, or of a later one
         rows = gate.encode(name, batch.__arrow_c_array__(), weight)
-        return rows is not None and self._add(EncodedPart(name, rows, batch, weight, declared))
-
-    def begin(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> PartAhead | None:
-        """A record batch that is encoded on another thread from now on, for `finish`; None if that does not pay."""
-        gate, batch = self._catalog.row_gate, self._fitting(name, data, weight)
-        state = self._catalog.tables.get(name) if type(name) is str else None
-        if gate is None or batch is None or state is None or self._catalog.memory_limit is not None:
-            return None
-        declared = state.table
-        rows = gate.encode_ahead(name, batch.__arrow_c_array__(), weight)
-        return None if rows is None else PartAhead(name, rows, batch, weight, declared)
-
-    @staticmethod
-    def taken(begun: PartAhead) -> EncodedPart | None:
-        """The codes of what was begun, once; None if the batch path has to take it. What was given may change then."""
-        rows = begun.rows.take()
-        if rows is None:
-            return None
-        return EncodedPart(begun.table, rows, CopiedRows(begun.rows, begun.data.schema), begun.weight, begun.declared)
-
-    def add(self, part: EncodedPart) -> bool:
-        """Whether a part that was taken is among them now."""
-        return not self._has(part.table) and self._add(part)
+        if rows is not None:
+            self.parts.append(EncodedPart(name, rows, batch, weight, declared))
+        return rows is not None
 
     def _has(self, name: str) -> bool:
         return bool(self.parts) and any(part.table == name for part in self.parts)
-
-    def _add(self, part: EncodedPart) -> bool:
-        self.parts.append(part)
-        return True
 
     def _fitting(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> pa.RecordBatch | None:
         """The one record batch that is given, if the kernel may take it."""
@@ -120,19 +95,13 @@ class EncodedBatches:
         if len(batches) != 1:
             return None
         (batch,) = batches
-        self._open_path(name, batch.num_rows)
+        if name not in self._catalog.single_rows:
+            open_path(self._runtime, name, batch.num_rows)
         try:
             batch.validate()
         except pa.ArrowInvalid:
             return None
         return batch
-
-    def _open_path(self, name: str, rows: int) -> None:
-        """Many rows that are the first of a table are taken as all others are."""
-        if rows >= MANY_ROWS and type(name) is str and name not in self._catalog.single_rows:
-            with self._catalog.lock:
-                if name in self._catalog.tables:
-                    self._runtime.single_row_path(name)
 
     def try_apply(self) -> bool:
         """Applies them, all or none, as durably as was requested; False if the batch path has to.
