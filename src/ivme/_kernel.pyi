@@ -260,6 +260,8 @@ class Kernel:
     """On how many threads batches of many rows run."""
     batches_shared: int
     """How many batches several threads ran."""
+    loads_taken: int
+    """How many loads of triggers had been done before it was their turn."""
     def run_one(self, trigger: int, codes: tuple[int, ...], weight: int) -> list[Emitted] | None:
         """`run` for one row of the only input; the list is None if nothing is emitted."""
     def run_all(self, runs: list[tuple[int, list[Codes], Codes]]) -> None:

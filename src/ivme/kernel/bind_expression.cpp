@@ -33,8 +33,8 @@ void bind_expression(nb::module_& m) {
         .def("run", &Expressions::run)
         .def("run_row", &Expressions::run_row)
         .def_prop_rw(
-            "is_current", [](const Expressions& e) { return e.is_current.load(); },
-            [](Expressions& e, bool is_current) { e.is_current = is_current; })
+            "is_current", [](const Expressions& e) { return e.is_current(); },
+            [](Expressions& e, bool is_current) { e.set_current(is_current); })
         .def("withdraw", &Expressions::withdraw);
 }
 

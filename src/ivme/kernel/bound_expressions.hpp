@@ -53,7 +53,13 @@ public:
         program_.set_constant({number, {low, high}});
         ++constants_;
     }
-    // How often they were set.
+    // Whether the codes of constants are those that their values have.
+    bool is_current() const { return is_current_; }
+    void set_current(bool is_current) {
+        is_current_ = is_current;
+        ++constants_;
+    }
+    // Another number whenever they may be others.
     uint64_t constants() const { return constants_; }
 
     // The outputs, a row each; the rows that are doubtful; and None, or the rows that are missing of foreign columns.
@@ -102,7 +108,7 @@ public:
     // Writes the outputs behind the `n` codes of a row; false if anything is missing or doubtful, or if the codes of
     // constants have to be found anew.
     bool complete(int64_t* words, size_t n) {
-        if (!is_current || program_.foreign()) return false;
+        if (!is_current_ || program_.foreign()) return false;
         one_.columns.clear();
         one_.outputs.clear();
         for (size_t i = 0; i < n; ++i) one_.columns.push_back(words + i);
@@ -120,7 +126,7 @@ public:
     // The outputs for the rows of whole columns, one behind the other; false as before. Without the GIL. Tables note
     // what they lack, and are for one thread.
     bool compute(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found, unsigned threads = 1) {
-        if (!is_current || program_.foreign()) return false;
+        if (!is_current_ || program_.foreign()) return false;
         size_t piece = threads > 1 && program_.tables.empty() ? PIECE : std::max<size_t>(n, 1);
         std::vector<ExpressionRun> runs((n + piece - 1) / piece);
         bool is_whole;
@@ -138,7 +144,7 @@ public:
         Held held = hold_strings();  // first, as those do who note what a table lacks
         for (CodeTable* table : program_.tables) held.emplace_back(table->mutex);
         std::shared_lock guard(changing_);
-        if (!is_current || program_.foreign()) return false;
+        if (!is_current_ || program_.foreign()) return false;
         constants = constants_;
         std::vector<ExpressionRun> runs(1);
         runs[0].requests = false;
@@ -150,9 +156,6 @@ public:
     void withdraw() {
         for (CodeTable* table : program_.tables) table->withdraw();
     }
-
-    // Whether the codes of constants are those that their values have.
-    std::atomic<bool> is_current = false;
 
 private:
     using Held = std::vector<std::shared_lock<std::shared_mutex>>;
@@ -203,6 +206,7 @@ private:
 
     ExpressionProgram program_;
     std::shared_mutex changing_;  // the constants
+    std::atomic<bool> is_current_ = false;
     std::atomic<uint64_t> constants_ = 0;
     nb::object kept_;
     ExpressionRun one_;

@@ -346,6 +346,7 @@ NB_MODULE(_kernel, m) {
         .def_prop_rw(
             "threads", [](Kernel& k) { return k.team().threads; },
             [](Kernel& k, unsigned threads) { exclusively(k, [&] { k.team().threads = threads; }); })
+        .def_prop_ro("loads_taken", [](Kernel& k) { return look(k, [&] { return k.machine.loads_taken; }); })
         .def_prop_ro("batches_shared", [](Kernel& k) { return look(k, [&] { return k.team().batches_shared; }); })
         .def_prop_ro("failed_run", [](Kernel& k) { return look(k, [&] { return k.team().failed_run; }); })
         .def("run_one", &run_one)

@@ -28,13 +28,12 @@ public:
     void keep(size_t piece) { ++pieces_[piece].n; }
 
     bool has(size_t piece, unsigned target) const { return find(piece, target) < pieces_[piece].n; }
-    // Exchanges what was loaded into a register for what the register has, once; false if it was not loaded.
+    // Exchanges what was loaded into a register for what the register has; false if it was not loaded.
     bool take(size_t number, unsigned target, Delta& into) {
         Piece& piece = pieces_[number];
         size_t at = find(number, target);
         if (at == piece.n) return false;
         std::swap(piece.found[at].delta, into);
-        piece.found[at].target = TAKEN;
         return true;
     }
 
@@ -45,7 +44,6 @@ public:
     }
 
 private:
-    static constexpr unsigned TAKEN = ~0U;
     struct Loaded {
         unsigned target;
         Delta delta;

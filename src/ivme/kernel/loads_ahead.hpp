@@ -49,12 +49,14 @@ public:
         loader_.trim();
     }
 
-    // Takes buffers back for the next batch.
+    // Triggers have taken what was loaded, and left their buffers, which are for the next batch. Who runs them again
+    // loads anew.
     void give_back(EncodedRows& rows) {
+        std::unique_ptr<LoadedRows> left = std::move(rows.loaded);
         std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock || !rows.loaded || spare_.size() == MOST_SPARE) return;
-        for (LoadedJob& job : rows.loaded->jobs) job.trim();
-        spare_.push_back(std::move(rows.loaded));
+        if (!lock || !left || spare_.size() == MOST_SPARE) return;
+        for (LoadedJob& job : left->jobs) job.trim();
+        spare_.push_back(std::move(left));
     }
 
 private:

@@ -80,6 +80,7 @@ void Machine::run_step(Trigger& own, const Step& step, const std::vector<Input>&
         return run_step(own, step, inputs, log);
     }
     operations += inputs[load->input].n;
+    ++loads_taken;
 }
 
 void Machine::run_step(Trigger& own, const Step& step, const std::vector<Input>& inputs, UndoLog& log) {

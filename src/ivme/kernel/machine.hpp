@@ -122,7 +122,8 @@ public:
     void net(const std::vector<const int64_t*>& columns, const int64_t* weights, size_t n, Delta& target);
 
     uint64_t operations = 0;
-    uint64_t scans = 0;  // of whole maps or, by a census, of all keys
+    uint64_t scans = 0;        // of whole maps or, by a census, of all keys
+    uint64_t loads_taken = 0;  // that had been done before
     // Called now and then while a run is under way; throws to stop it.
     std::function<void()> poll = [] {};
 

@@ -179,7 +179,7 @@ public:
     void run_parts(const EncodedRows& rows, const int64_t* weights) {
         if (!balances_.empty()) run_parts(rows.places(), rows.n, weights);
     }
-    // Encoded rows have been applied. Without the GIL.
+    // Triggers have run over encoded rows. Without the GIL.
     void take_back(EncodedRows& rows) const { arrow_->loads().give_back(rows); }
     // Encoded rows that came are stored by now, if the table is, so that their strings are held. Without the GIL.
     void keep_strings(const EncodedRows& rows) const {

@@ -14,7 +14,7 @@
 namespace ivme {
 
 // So many values are worth another thread; a string counts for several. Tests give it fewer.
-inline std::atomic<size_t> values_ahead = 16384;
+inline std::atomic<size_t> values_ahead = 2048;
 
 class RowsAhead {
 public:

@@ -113,6 +113,7 @@ private:
         for (Member& member : members_) {
             machine.operations += std::exchange(member.machine->operations, 0);
             machine.scans += std::exchange(member.machine->scans, 0);
+            machine.loads_taken += std::exchange(member.machine->loads_taken, 0);
         }
     }
 
