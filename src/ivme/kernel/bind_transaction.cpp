@@ -154,7 +154,8 @@ void bind_transaction(nb::module_& m) {
     nb::class_<RowsAhead>(m, "RowsAhead")
         .def("take", &RowsAhead::take)
         .def("rows",
-             [](const RowsAhead& ahead) {
+             [](RowsAhead& ahead) {
+                 ahead.stop();
                  nb::list rows;
                  for (const RowsAhead::Part& part : ahead.parts) rows.append(part.encoded);
                  return rows;

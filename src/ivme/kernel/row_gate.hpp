@@ -76,7 +76,8 @@ public:
     }
 
     // Applies them, once they are taken, as `apply_encoded` does.
-    bool apply_ahead(const RowsAhead& ahead, const nb::object& record) {
+    bool apply_ahead(RowsAhead& ahead, const nb::object& record) {
+        ahead.stop();
         std::vector<std::pair<nb::object, int64_t>> given;
         for (const RowsAhead::Part& part : ahead.parts) given.emplace_back(part.encoded, part.weight);
         return apply_encoded(given, record);

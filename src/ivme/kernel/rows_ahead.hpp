@@ -1,6 +1,6 @@
 // The record batches of a batch, which another thread encodes while this one goes on, as with the batch before it. They
-// are copied first: once they are taken, nothing of their giver's memory is read. What takes less than to wake a thread
-// is encoded at once.
+// are copied first: once they are taken, nothing of their giver's memory is read. Then it does the loads of triggers,
+// until the batch is applied. What takes less than to wake a thread is encoded at once.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ public:
     RowsAhead() = default;
     RowsAhead(const RowsAhead&) = delete;
     RowsAhead& operator=(const RowsAhead&) = delete;
-    ~RowsAhead() { wait(); }
+    ~RowsAhead() { stop(); }
 
     // Another table's record batch; false if the batch path has to take it.
     bool add(const nb::object& path, const nb::tuple& capsules, int64_t weight, size_t entry, size_t generation) {
@@ -54,24 +54,31 @@ public:
     }
 
     void begin() {
-        task_.work = [this] {
-            encode_all();
+        is_shared_ = work_ >= values_ahead;
+        encoding_.work = [this] { encode_all(); };
+        loading_.work = [this] {
             for (Part& part : parts) {
                 if (part.is_done) part.arrow->loads().load(*part.rows, part.weight, is_wanted_);
             }
         };
-        if (work_ >= values_ahead) return Workers::shared().post(task_);
-        is_wanted_ = true;
+        if (is_shared_) return Workers::shared().post(encoding_);
         nb::gil_scoped_release release;
-        task_.work();
+        encode_all();
     }
 
     // Whether all are encoded; if not, the batch path has to take them.
     bool take() {
-        wait();
+        finish_encoding();
         for (Part& part : parts) part.kept_given.reset();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
         return std::all_of(parts.begin(), parts.end(), [](const Part& part) { return part.is_done; });
+    }
+
+    // Ends what is under way: the rows are for others from here on.
+    void stop() {
+        is_wanted_ = true;
+        finish_encoding();
+        join(loading_);
     }
 
     // What was given, for Arrow; None if it could not be copied.
@@ -101,6 +108,7 @@ private:
                 std::lock_guard guard(mutex_);
                 error_ = std::current_exception();
             }
+            if (++encoded_ == parts.size() && is_shared_ && !is_wanted_) Workers::shared().post(loading_);
         }
     }
     void encode(Part& part) const {
@@ -108,17 +116,23 @@ private:
         part.is_done = *part.copy && part.arrow->finish((*part.copy)->array(), *part.rows, others_);
     }
 
-    void wait() {
-        is_wanted_ = true;
-        if (task_.state == Task::State::made || task_.state == Task::State::done) return;
+    void finish_encoding() {
+        if (encoding_.state == Task::State::made || encoding_.state == Task::State::done) return;
         nb::gil_scoped_release release;
         encode_all();
-        Workers::shared().join(task_);
+        Workers::shared().join(encoding_);
+    }
+    static void join(Task& task) {
+        if (task.state == Task::State::made || task.state == Task::State::done) return;
+        nb::gil_scoped_release release;
+        Workers::shared().join(task);
     }
 
-    Task task_;
+    Task encoding_, loading_;
+    bool is_shared_ = false;               // with other threads
     std::atomic<size_t> next_ = 0;         // the part to encode
-    std::atomic<bool> is_wanted_ = false;  // somebody waits for the codes
+    std::atomic<size_t> encoded_ = 0;      // parts
+    std::atomic<bool> is_wanted_ = false;  // the batch is to be applied
     size_t work_ = 0;
     unsigned others_ = 0;
     std::mutex mutex_;
