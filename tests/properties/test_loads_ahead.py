@@ -88,7 +88,8 @@ def sales(numbers: list[int]) -> pa.RecordBatch:
 
 
 def stream(seed: int, batches: int, deletes: bool) -> list[list[tuple[str, pa.RecordBatch, int]]]:
-    rng, there, last = random.Random(seed), [], 0
+    rng, last = random.Random(seed), 0
+    there: list[int] = []
     found = [[("shops", pa.record_batch({"id": list(range(7)), "city": list("xyzxyzx")}), 1)]]
     for number in range(batches):
         size = rng.choice([1, 3, 40, 300, 1100, 2600])
