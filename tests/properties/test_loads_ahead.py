@@ -340,3 +340,27 @@ def test_a_view_that_comes_before_the_first_rows_are_applied_reads_all_columns()
 
         assert db.apply_batches(batches()) == 3
         assert Counter(dict(db.view("notes"))) == Counter(f"note {n}" for n in range(3600))
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_rows_of_a_table_that_keeps_none_do_not_go_to_another_one_of_its_name(keep_rows: bool) -> None:
+    """Columns that no view read were not taken, so that the new table would be given NULLs."""
+    given = [{"sales": sales(list(range(n * 1500, n * 1500 + 1500)))} for n in range(4)]
+    with Database(threads=2) as db:
+        db.create_table("sales", SALES, keep_rows=False)
+        db.create_view("by shop", "SELECT shop, COUNT(*) AS n FROM sales GROUP BY shop")
+
+        def batches() -> Iterator[Any]:
+            yield from given[:3]
+            db.drop_view("by shop")
+            db.drop_table("sales")
+            db.create_table("sales", SALES, keep_rows=keep_rows)
+            db.create_view("notes", "SELECT note, COUNT(*) AS n FROM sales GROUP BY note")
+            yield given[3]
+
+        with pytest.raises(IvmeError, match="sales was dropped while a batch") as caught:
+            db.apply_batches(batches())
+        assert "in batch 2 (from 0)" in caught.value.__notes__[0]
+        assert list(db.view("notes")) == []
+        assert db.apply_batches(given[3:]) == 1
+        assert Counter(dict(db.view("notes"))) == Counter(f"note {n}" for n in range(4500, 6000))

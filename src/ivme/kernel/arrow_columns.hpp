@@ -79,6 +79,16 @@ public:
     bool encode_all(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
                     Brought& brought, std::vector<unsigned>& loose, const std::vector<unsigned>& unread,
                     unsigned threads = 1) const {
+        size_t rows = static_cast<size_t>(array.length);
+        EncodingJobs jobs = jobs_of(array, shared, codes, brought, loose, unread);
+        auto takes_codes = [](const EncodingJob& job) { return job.codes != nullptr; };
+        auto encoded = static_cast<size_t>(std::count_if(jobs.begin(), jobs.end(), takes_codes));
+        bool is_shared = threads > 1 && encoded > 1 && encoded * rows >= shared_values && allocation_budget < 0;
+        return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
+    }
+    // What that is made of, a job for each column.
+    EncodingJobs jobs_of(const ArrowArray& array, std::vector<const int64_t*>& shared, Array<int64_t>& codes,
+                         Brought& brought, std::vector<unsigned>& loose, const std::vector<unsigned>& unread) const {
         size_t encoded = 0, rows = static_cast<size_t>(array.length);
         for (unsigned c = 0; c < columns_.size(); ++c) {
             shared[c] = own_codes(columns_[c], *array.children[c]);
@@ -87,7 +97,7 @@ public:
         if (!unread.empty()) encoded = std::max<size_t>(encoded, 1);  // words in place of those of unread columns
         if (encoded) codes = SpareCodes::shared().take(encoded * rows);
         if (rows < MANY_STRINGS) loose.clear();
-        std::vector<EncodingJob> jobs;
+        EncodingJobs jobs;
         size_t at = 0;
         for (unsigned c = 0; c < columns_.size(); ++c) {
             bool is_coded = !shared[c] && !has_place(unread, c);
@@ -100,8 +110,7 @@ public:
             look_whether_loose(c, job, brought);
             if (!job.is_loose) loose.erase(found);
         }
-        bool is_shared = threads > 1 && encoded > 1 && encoded * rows >= shared_values && allocation_budget < 0;
-        return ParallelEncoding(std::move(jobs), rows).run(is_shared ? threads : 1, brought);
+        return jobs;
     }
 
     // The dictionaries of strings, and how often codes of theirs were taken back.

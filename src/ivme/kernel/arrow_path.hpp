@@ -52,8 +52,24 @@ public:
     }
     // Without the GIL, and without any lock: others may write meanwhile.
     bool finish(const ArrowArray& array, EncodedRows& rows, unsigned threads) const {
-        if (!columns_.encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, rows.unread, threads))
-            return false;
+        return columns_.encode_all(array, rows.shared, rows.codes, rows.brought, rows.loose, rows.unread, threads) &&
+               has_keys(rows);
+    }
+    // The same column by column, in any order and on several threads: those whose strings share a dictionary are
+    // together. `has_keys` comes last.
+    std::vector<EncodingJobs> columns_of(const ArrowArray& array, EncodedRows& rows) const {
+        std::vector<EncodingJobs> found;
+        for (const EncodingJob& job :
+             columns_.jobs_of(array, rows.shared, rows.codes, rows.brought, rows.loose, rows.unread)) {
+            const Dictionary* dictionary = job.dictionary();
+            auto shares = [&](const EncodingJobs& jobs) { return dictionary && jobs[0].dictionary() == dictionary; };
+            auto known = std::find_if(found.begin(), found.end(), shares);
+            if (known == found.end()) known = found.emplace(known);
+            known->push_back(job);
+        }
+        return found;
+    }
+    bool has_keys(const EncodedRows& rows) const {
         std::vector<const int64_t*> places = rows.places();
         return std::none_of(key_.begin(), key_.end(), [&](unsigned column) {
             return std::find(places[column], places[column] + rows.n, NULL_CODE) != places[column] + rows.n;

@@ -138,10 +138,13 @@ public:
         return is_whole;
     }
 
-    // The same without the lock of the database, by `constants`. Tables note nothing.
+    // The same without the lock of the database, by `constants`. Tables note nothing. No codes of its strings are taken
+    // back from when it asks whether those of the columns `are_outdated`.
+    template <class Outdated>
     bool compute_beside(const std::vector<const int64_t*>& columns, size_t n, Array<int64_t>& found,
-                        uint64_t& constants) {
+                        uint64_t& constants, Outdated are_outdated) {
         Held held = hold_strings();  // first, as those do who note what a table lacks
+        if (are_outdated()) return false;
         for (CodeTable* table : program_.tables) held.emplace_back(table->mutex);
         std::shared_lock guard(changing_);
         if (!is_current_ || program_.foreign()) return false;

@@ -75,7 +75,10 @@ private:
 
     void compute(EncodedRows& rows) const {
         if (!expressions_) return;
-        if (!expressions_->compute_beside(rows.places(), rows.n, rows.outputs, rows.constants)) rows.outputs.clear();
+        auto are_outdated = [&] { return rows.are_outdated(); };
+        if (!expressions_->compute_beside(rows.places(), rows.n, rows.outputs, rows.constants, are_outdated)) {
+            rows.outputs.clear();
+        }
     }
 
     void begin(EncodedRows& rows, int64_t weight) const {

@@ -31,9 +31,11 @@ struct EncodingJob {
     Dictionary* dictionary() const { return codes ? column->dictionary : nullptr; }
 };
 
+using EncodingJobs = std::vector<EncodingJob>;
+
 class ParallelEncoding {
 public:
-    ParallelEncoding(std::vector<EncodingJob> jobs, size_t rows) : rows_(rows), jobs_(std::move(jobs)) {}
+    ParallelEncoding(EncodingJobs jobs, size_t rows) : rows_(rows), jobs_(std::move(jobs)) {}
 
     // False if a value is in doubt.
     bool run(unsigned threads, Brought& brought) {
@@ -148,7 +150,7 @@ private:
     }
 
     size_t rows_;
-    std::vector<EncodingJob> jobs_;
+    EncodingJobs jobs_;
 };
 
 }  // namespace ivme

@@ -1,9 +1,10 @@
-// The record batches of a batch, which another thread encodes while this one goes on, as with the batch before it. They
-// are copied first: once they are taken, nothing of their giver's memory is read. Then it does the loads of triggers,
-// until the batch is applied. What takes less than to wake a thread is encoded at once.
+// The record batches of a batch, which other threads encode while this one goes on, as with the batch before it. They
+// are copied first: once they are taken, nothing of their giver's memory is read. Then another thread does the loads of
+// triggers, until the batch is applied. What takes less than to wake a thread is encoded at once.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <vector>
@@ -28,6 +29,9 @@ public:
         const ArrowArray* given;
         nb::object kept_given;
         std::shared_ptr<const ArrowCopy>* copy;  // which the rows keep
+        std::vector<EncodingJobs> columns;
+        std::atomic<size_t> left = 0;  // of these
+        std::atomic<bool> is_certain = true;
         bool is_done = false;
     };
 
@@ -46,24 +50,35 @@ public:
         rows->generation = generation;
         work_ += rows->work;
         others_ = taken.threads() - 1;
-        Part part{path, taken.arrow(), weight, taken.has_passed_rows(), {}, rows.get(), given, {}, nullptr};
+        Part& part = parts.emplace_back();
+        part.path = path;
+        part.arrow = taken.arrow();
+        part.weight = weight;
+        part.leaves_unread_out = taken.has_passed_rows();
+        part.rows = rows.get();
+        part.given = given;
         part.kept_given = std::exchange(rows->array, holder(part));
         part.encoded = nb::cast(rows.release(), nb::rv_policy::take_ownership);
-        parts.push_back(std::move(part));
         return true;
     }
 
     void begin() {
         is_shared_ = work_ >= values_ahead;
-        encoding_.work = [this] { encode_all(); };
         loading_.work = [this] {
             for (Part& part : parts) {
                 if (part.is_done) part.arrow->loads().load(*part.rows, part.weight, is_wanted_);
             }
         };
-        if (is_shared_) return Workers::shared().post(encoding_);
-        nb::gil_scoped_release release;
-        encode_all();
+        for (Part& part : parts) units_.push_back({&part, nullptr});
+        unfinished_ = units_.size();
+        if (!is_shared_) {
+            nb::gil_scoped_release release;
+            return encode_all();
+        }
+        for (unsigned i = 0; i < std::min(others_, MOST_ENCODERS); ++i) {
+            encoders_.emplace_back().work = [this] { encode_all(); };
+            Workers::shared().post(encoders_.back());
+        }
     }
 
     // Whether all are encoded; if not, the batch path has to take them.
@@ -87,10 +102,18 @@ public:
         return copy ? ArrowCopy::exported(copy) : nb::none();
     }
 
-    std::vector<Part> parts;
+    std::deque<Part> parts;
 
 private:
     using Copy = std::shared_ptr<const ArrowCopy>;
+
+    // Columns of a part to encode or, where there are none, the part to copy.
+    struct Unit {
+        Part* part;
+        const EncodingJobs* columns;
+    };
+
+    static constexpr unsigned MOST_ENCODERS = 4;
 
     // Keeps the copy for as long as there are codes in it.
     static nb::object holder(Part& part) {
@@ -99,28 +122,52 @@ private:
         return nb::capsule(held.release(), [](void* copy) noexcept { delete static_cast<Copy*>(copy); });
     }
 
-    // Those that no other thread has begun.
+    // What no other thread has begun.
     void encode_all() {
-        for (size_t number = next_++; number < parts.size(); number = next_++) {
+        std::unique_lock lock(mutex_);
+        while (!units_.empty()) {
+            Unit unit = units_.front();
+            units_.pop_front();
+            lock.unlock();
+            std::exception_ptr failure;
             try {
-                encode(parts[number]);
+                unit.columns ? encode(*unit.part, *unit.columns) : copy(*unit.part);
             } catch (...) {
-                std::lock_guard guard(mutex_);
-                error_ = std::current_exception();
+                failure = std::current_exception();
             }
-            if (++encoded_ == parts.size() && is_shared_ && !is_wanted_) Workers::shared().post(loading_);
+            lock.lock();
+            if (failure) error_ = failure;
+            if (--unfinished_ || !is_shared_ || is_wanted_) continue;
+            lock.unlock();
+            Workers::shared().post(loading_);
+            lock.lock();
         }
     }
-    void encode(Part& part) const {
+    void copy(Part& part) {
         *part.copy = part.arrow->copied(*part.given, part.leaves_unread_out);
-        part.is_done = *part.copy && part.arrow->finish((*part.copy)->array(), *part.rows, others_);
+        if (!*part.copy) return;
+        part.columns = part.arrow->columns_of((*part.copy)->array(), *part.rows);
+        part.left = part.columns.size();
+        std::lock_guard guard(mutex_);
+        unfinished_ += part.columns.size();
+        for (const EncodingJobs& columns : part.columns) units_.push_back({&part, &columns});
+    }
+    void encode(Part& part, const EncodingJobs& columns) {
+        Brought brought;
+        unsigned threads = columns.size() * part.rows->n >= shared_values ? others_ : 1;
+        if (!ParallelEncoding(columns, part.rows->n).run(threads, brought)) part.is_certain = false;
+        if (!brought.empty()) {
+            std::lock_guard guard(mutex_);
+            part.rows->brought.insert(part.rows->brought.end(), brought.begin(), brought.end());
+        }
+        if (!--part.left) part.is_done = part.is_certain && part.arrow->has_keys(*part.rows);
     }
 
     void finish_encoding() {
-        if (encoding_.state == Task::State::made || encoding_.state == Task::State::done) return;
+        if (encoders_.empty()) return;
         nb::gil_scoped_release release;
         encode_all();
-        Workers::shared().join(encoding_);
+        for (Task& encoder : encoders_) Workers::shared().join(encoder);
     }
     static void join(Task& task) {
         if (task.state == Task::State::made || task.state == Task::State::done) return;
@@ -128,14 +175,15 @@ private:
         Workers::shared().join(task);
     }
 
-    Task encoding_, loading_;
+    std::deque<Task> encoders_;
+    Task loading_;
     bool is_shared_ = false;               // with other threads
-    std::atomic<size_t> next_ = 0;         // the part to encode
-    std::atomic<size_t> encoded_ = 0;      // parts
     std::atomic<bool> is_wanted_ = false;  // the batch is to be applied
     size_t work_ = 0;
     unsigned others_ = 0;
-    std::mutex mutex_;
+    std::mutex mutex_;  // of what follows
+    std::deque<Unit> units_;
+    size_t unfinished_ = 0;  // units, those under way among them
     std::exception_ptr error_;
 };
 

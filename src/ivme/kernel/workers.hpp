@@ -12,18 +12,23 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace ivme {
 
 // A batch calls for help several times, and to be woken takes longer than the pauses in between: so a thread looks for
 // the next call, or for the end of one, for a moment before it sleeps.
-// It keeps its core meanwhile: on a busy machine it would not get it back for milliseconds.
+// It keeps its core meanwhile: on a busy machine it would not get it back for milliseconds. If it looks longer, it lets
+// others have it that want it.
 inline constexpr auto MOMENT = std::chrono::microseconds(20);
 template <class Holds>
-void look_for(Holds holds, std::chrono::microseconds moment = MOMENT) {
+void look_for(Holds holds, std::chrono::microseconds longest = MOMENT) {
     auto begun = std::chrono::steady_clock::now();
-    while (!holds() && std::chrono::steady_clock::now() - begun < moment) {
+    while (!holds()) {
+        auto looked = std::chrono::steady_clock::now() - begun;
+        if (looked >= longest) return;
+        if (looked >= MOMENT) std::this_thread::yield();
 #if defined(__x86_64__) || defined(__i386__)
         __builtin_ia32_pause();
 #endif

@@ -13,9 +13,11 @@ import pyarrow as pa
 from ivme.engine.runtime.batch import Batch
 from ivme.engine.runtime.record_batches import MANY_ROWS, CopiedRows, EncodedPart, open_path
 from ivme.engine.runtime.runtime import Runtime
+from ivme.errors import DataError
 
 if TYPE_CHECKING:
     from ivme._kernel import RowsAhead
+    from ivme.engine.runtime.view_state import TableState
 
 Change = tuple[str, Any, Any]
 """A table, rows, and their weight."""
@@ -31,15 +33,17 @@ class BatchAhead:
     and views that were changed meanwhile, is left to a batch as others make them.
     """
 
-    __slots__ = ("_changes", "_declared", "_failure", "_rows", "_runtime", "_sweeps")
+    __slots__ = ("_changes", "_failure", "_rows", "_runtime", "_states", "_sweeps")
 
     def __init__(self, runtime: Runtime, changes: list[Change]) -> None:
         self._runtime, self._changes = runtime, changes
         self._sweeps = runtime.domains.sweeps
         self._failure: Exception | None = None
-        tables = runtime.catalog.tables
-        self._declared = [tables[name].table if name in tables else None for name, _, _ in changes]
+        self._states = [(state, state.table) if state is not None else None for state in self._tables()]
         self._rows = self._begin()
+
+    def _tables(self) -> list[TableState | None]:
+        return [self._runtime.catalog.tables.get(name) for name, _, _ in self._changes]
 
     def _begin(self) -> RowsAhead | None:
         """The codes of record batches, which become of their tables as these are now, or later."""
@@ -53,7 +57,7 @@ class BatchAhead:
                     return None
                 data = batches[0]
                 self._changes[number] = (name, data, weight)
-            if type(data) is not pa.RecordBatch or self._declared[number] is None:
+            if type(data) is not pa.RecordBatch or self._states[number] is None:
                 return None
             if name not in catalog.single_rows:
                 open_path(self._runtime, name, data.num_rows)
@@ -86,6 +90,7 @@ class BatchAhead:
             return
         with Batch(self._runtime) as batch:
             if self._rows is not None:
+                self._check_tables()
                 batch.add_encoded(self._parts(self._rows), self._sweeps)
                 return
             for table, rows, weight in self._changes:
@@ -113,13 +118,21 @@ class BatchAhead:
         self._runtime.notify_observers(counts, start)
         return True
 
+    def _check_tables(self) -> None:
+        """Of a table that keeps no rows, only columns that its views read were taken: they are for no other table."""
+        for begun, now in zip(self._states, self._tables(), strict=True):
+            if begun is not None and begun[0] is not now and not begun[1].keep_rows:
+                raise DataError(
+                    f"table {begun[1].name} was dropped while a batch of its rows was taken ahead; give the batch again"
+                )
+
     def _parts(self, rows: RowsAhead) -> list[EncodedPart]:
         return [
-            EncodedPart(table, encoded, CopiedRows(rows, number, data.schema), weight, declared)
-            for number, (encoded, (table, data, weight), declared) in enumerate(
-                zip(rows.rows(), self._changes, self._declared, strict=True)
+            EncodedPart(table, encoded, CopiedRows(rows, number, data.schema), weight, begun[1])
+            for number, (encoded, (table, data, weight), begun) in enumerate(
+                zip(rows.rows(), self._changes, self._states, strict=True)
             )
-            if declared is not None
+            if begun is not None
         ]
 
 
