@@ -22,7 +22,7 @@ from ivme.engine.runtime.delta import Delta
 from ivme.engine.runtime.net_changes import clipped, grown
 from ivme.engine.runtime.open_batch import OpenBatch
 from ivme.engine.runtime.positions import Progress
-from ivme.engine.runtime.record_batches import EncodedBatches, EncodedPart
+from ivme.engine.runtime.record_batches import EncodedBatches
 from ivme.engine.runtime.runtime import Decide, Runtime
 from ivme.engine.runtime.single_row import MOST_SINGLE_ROWS, RowChange
 from ivme.engine.runtime.table_change import DeleteKeys, DeleteWhere, Replace, TableChange, Upsert
@@ -44,7 +44,9 @@ class Batch(OpenBatch):
     A few tuples in lists stay lists, and take the single-row path if it accepts all of them.
     """
 
-    def __init__(self, runtime: Runtime, progress: Progress | None = None) -> None:
+    def __init__(
+        self, runtime: Runtime, progress: Progress | None = None, encoded: EncodedBatches | None = None
+    ) -> None:
         super().__init__()
         self._runtime = runtime
         self._progress = progress
@@ -52,8 +54,8 @@ class Batch(OpenBatch):
         self._declared: dict[str, Table] = {}
         self._clipped: set[str] = set()
         self._few: list[RowChange] | None = [] if progress is None else None
-        self._encoded = EncodedBatches(runtime)
-        self._sweeps = runtime.domains.sweeps
+        self._encoded = EncodedBatches(runtime) if encoded is None else encoded
+        self._sweeps = self._encoded.sweeps
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -233,11 +235,6 @@ class Batch(OpenBatch):
     def change(self, table: str, change: TableChange) -> None:
         """Changes a table by what was made of a statement already."""
         self._add(self._changed_table(table), change)
-
-    def add_encoded(self, parts: list[EncodedPart], sweeps: int) -> None:
-        """Adds record batches to an empty batch; so many sweeps had been when they were encoded."""
-        self._sweeps, self._encoded.parts = sweeps, parts
-        self._take_batch_path()
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from ivme.engine.runtime.batch import Batch
-from ivme.engine.runtime.record_batches import MANY_ROWS, CopiedRows, EncodedPart, open_path
+from ivme.engine.runtime.record_batches import MANY_ROWS, CopiedRows, EncodedBatches, EncodedPart, open_path
 from ivme.engine.runtime.runtime import Runtime
 from ivme.errors import DataError
 
@@ -88,11 +88,12 @@ class BatchAhead:
             raise self._failure
         if self._rows is not None and self._apply(self._rows):
             return
-        with Batch(self._runtime) as batch:
-            if self._rows is not None:
-                self._check_tables()
-                batch.add_encoded(self._parts(self._rows), self._sweeps)
+        if self._rows is not None:
+            self._check_tables()
+            encoded = EncodedBatches(self._runtime, self._parts(self._rows), self._sweeps)
+            with Batch(self._runtime, encoded=encoded):
                 return
+        with Batch(self._runtime) as batch:
             for table, rows, weight in self._changes:
                 if type(weight) is int and abs(weight) == 1:
                     (batch.insert if weight > 0 else batch.delete)(table, rows)

@@ -61,16 +61,15 @@ def open_path(runtime: Runtime, name: str, rows: int) -> None:
 class EncodedBatches:
     """The record batches of a batch that the kernel may take, each of another table."""
 
-    def __init__(self, runtime: Runtime, parts: list[EncodedPart] | None = None) -> None:
+    def __init__(self, runtime: Runtime, parts: list[EncodedPart] | None = None, sweeps: int | None = None) -> None:
+        """So many sweeps had been when the parts were encoded."""
         self._runtime = runtime
         self._catalog = runtime.catalog
-        self._sweeps = runtime.domains.sweeps
+        self.sweeps = runtime.domains.sweeps if sweeps is None else sweeps
         self.parts: list[EncodedPart] = [] if parts is None else parts
 
     def copy(self) -> EncodedBatches:
-        copied = EncodedBatches(self._runtime, list(self.parts))
-        copied._sweeps = self._sweeps
-        return copied
+        return EncodedBatches(self._runtime, list(self.parts), self.sweeps)
 
     def take(self, name: str, data: pa.RecordBatch | pa.Table, weight: Any) -> bool:
         """Whether a record batch, or a table of one, is among them now."""
@@ -109,7 +108,7 @@ class EncodedBatches:
         It has to if codes may be others' by now.
         """
         gate = self._catalog.row_gate
-        if gate is None or self._sweeps != self._catalog.domains.sweeps:
+        if gate is None or self.sweeps != self._catalog.domains.sweeps:
             return False
         journal, record = self._catalog.journal, None
         if journal is not None:
