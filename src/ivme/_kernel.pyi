@@ -490,7 +490,7 @@ class RowsAhead:
         From then on the memory of the record batches that were given is not read.
         """
     def rows(self) -> list[EncodedRows]:
-        """The codes of each record batch, once they were taken."""
+        """The codes of each record batch, once they were taken; nothing more is done ahead from then on."""
     def data(self, part: int, /) -> Any | None:
         """The copy of one, as the second capsule of `__arrow_c_array__`, once they were taken; None if there is none.
 
@@ -517,8 +517,6 @@ class RowGate:
 
         None if there is none, if a table comes twice, or as before.
         """
-    def apply_ahead(self, rows: RowsAhead, record: tuple[bytes, list[Any], int] | None = None) -> bool:
-        """Applies record batches that were taken, as `apply_encoded` does."""
     def apply_encoded(
         self, parts: list[tuple[EncodedRows, int]], record: tuple[bytes, list[Any], int] | None = None
     ) -> bool:

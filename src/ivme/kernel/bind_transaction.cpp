@@ -169,7 +169,6 @@ void bind_transaction(nb::module_& m) {
         .def("forget", &RowGate::forget)
         .def("encode", &RowGate::encode, nb::arg("table").none(), nb::arg("capsules"), nb::arg("weight"))
         .def("encode_ahead", &RowGate::encode_ahead)
-        .def("apply_ahead", &RowGate::apply_ahead, nb::arg("rows"), nb::arg("record") = nb::none())
         .def("apply_encoded", &RowGate::apply_encoded, nb::arg("parts"), nb::arg("record") = nb::none())
         .def("apply_rows", &RowGate::apply_rows)
         .def("apply", &RowGate::apply, nb::arg("table").none(), nb::arg("rows"), nb::arg("weight"));

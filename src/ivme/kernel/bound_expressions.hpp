@@ -30,7 +30,7 @@ inline nb::object tuple_of(const std::vector<int64_t>& words) {
     return whole;
 }
 
-// Whoever runs a program holds the lock of the database whose codes it reads, but for `compute_beside`.
+// The caller holds the lock of the database whose codes a program reads, except in `compute_beside`.
 class Expressions {
 public:
     Expressions(unsigned inputs, std::string kinds, unsigned outputs, unsigned foreign, const nb::list& tables,

@@ -75,14 +75,6 @@ public:
         return nb::cast(ahead.release(), nb::rv_policy::take_ownership);
     }
 
-    // Applies them, once they are taken, as `apply_encoded` does.
-    bool apply_ahead(RowsAhead& ahead, const nb::object& record) {
-        ahead.stop();
-        std::vector<std::pair<nb::object, int64_t>> given;
-        for (const RowsAhead::Part& part : ahead.parts) given.emplace_back(part.encoded, part.weight);
-        return apply_encoded(given, record);
-    }
-
     // Encoded rows of several tables, each with the weight of all of them, as one transaction; false if the batch path
     // has to take them. `record` is what the log says about them, if they are logged: its text, the bytes behind, their
     // sum.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from datetime import date, datetime
 from decimal import Decimal
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -86,8 +85,6 @@ class BatchAhead:
         """Applies all changes, or none."""
         if self._failure is not None:
             raise self._failure
-        if self._rows is not None and self._apply(self._rows):
-            return
         if self._rows is not None:
             self._check_tables()
             encoded = EncodedBatches(self._runtime, self._parts(self._rows), self._sweeps)
@@ -99,25 +96,6 @@ class BatchAhead:
                     (batch.insert if weight > 0 else batch.delete)(table, rows)
                 else:
                     batch.apply(table, rows, weight)
-
-    def _apply(self, rows: RowsAhead) -> bool:
-        """Whether the kernel has applied them, as durably as was requested."""
-        start = perf_counter()
-        journal, gate, record = self._runtime.catalog.journal, self._runtime.catalog.row_gate, None
-        if gate is None:
-            return False
-        if journal is not None:
-            record = journal.record([(part.table, part.data, part.weight) for part in self._parts(rows)])
-            if record is None:
-                return False
-        if not gate.apply_ahead(rows, record):
-            return False
-        if journal is not None:
-            journal.wait_taken()
-        counts = {change[0]: change[1].num_rows for change in self._changes}
-        self._runtime.reclaim_after_rows(sum(counts.values()))
-        self._runtime.notify_observers(counts, start)
-        return True
 
     def _check_tables(self) -> None:
         """Of a table that keeps no rows, only columns that its views read were taken: they are for no other table."""
